@@ -51,7 +51,7 @@ def gutenberg() -> Path:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """Labelled data that is not part of the project: $BERT_TEST_DATA, or shared/data beside the repository."""
+    """Labelled data, not part of the project: $BERT_TEST_DATA, or shared/data beside the repository."""
     beside = Path(__file__).parents[2] / "shared" / "data"
     folder = Path(os.environ.get("BERT_TEST_DATA", beside))
     if not folder.is_dir():
@@ -64,12 +64,10 @@ def chromium_path() -> str:
     """A Chromium for Playwright's `executable_path`."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     found = next((path for name in names if (path := shutil.which(name))), None)
-    return found or _absent("no Chromium here: on Debian or Ubuntu, apt-get install chromium")
+    return found or _absent("no Chromium here: on Debian, apt-get install chromium")
 
 
 @pytest.fixture(scope="session")
 def bwrap() -> str:
     """Bubblewrap's program."""
-    return shutil.which("bwrap") or _absent(
-        "no bubblewrap here: on Debian or Ubuntu, apt-get install bubblewrap"
-    )
+    return shutil.which("bwrap") or _absent("no bubblewrap here: on Debian, apt-get install bubblewrap")

