@@ -9,20 +9,16 @@ Letters used for shapes everywhere in this package:
     V  vocab_size                      M  masked positions in the batch
 """
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 
-# Fixed by the released models, never tuned: constants, so that nobody has to wonder what they are set to.
+# The same in every released model; a constant and no entry, so that nobody has to wonder what it is set to.
 LAYER_NORM_EPS = 1e-12
 
 # Depth L and width D. base and large: section 3 of Devlin et al. 2019. The four small ones: Turc et al. 2019,
 # "Well-Read Students Learn Better". In all six a head is 64 wide and the feed-forward layer 4 D.
 PRESETS = {
-    "tiny": (2, 128),
-    "mini": (4, 256),
-    "small": (4, 512),
-    "medium": (8, 512),
-    "base": (12, 768),
-    "large": (24, 1024),
+    **{"tiny": (2, 128), "mini": (4, 256), "small": (4, 512), "medium": (8, 512)},
+    **{"base": (12, 768), "large": (24, 1024)},
 }
 
 # hub name of the activation -> the argument of F.gelu. Google's released code computes the tanh form,
@@ -61,17 +57,12 @@ class BertConfig:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it has to lie between 0 and 1")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
-                f"hidden_size {self.hidden_size} does not split into {self.num_attention_heads} equal heads; "
-                "choose num_attention_heads so that it divides hidden_size"
+                f"hidden_size {self.hidden_size} does not split into {self.num_attention_heads} equal heads"
             )
         if self.hidden_act not in GELU_KIND:
             raise ValueError(f"hidden_act is {self.hidden_act!r}; this model knows {', '.join(GELU_KIND)}")
         if not self.labels:
             raise ValueError("labels is empty; a classifier needs one name a class (one name: regression)")
-
-    @property
-    def head_size(self) -> int:
-        return self.hidden_size // self.num_attention_heads
 
     @classmethod
     def preset(cls, name: str, **changes) -> "BertConfig":
@@ -81,10 +72,6 @@ class BertConfig:
         layers, width = PRESETS[name]
         sizes = dict(hidden_size=width, num_hidden_layers=layers, num_attention_heads=width // 64)
         return cls(**{**sizes, "intermediate_size": 4 * width, **changes})
-
-    def replace(self, **changes) -> "BertConfig":
-        """A copy with `changes`; the original stays as it is."""
-        return replace(self, **changes)
 
     @classmethod
     def from_hf(cls, entries: dict) -> "BertConfig":

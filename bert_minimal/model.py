@@ -51,7 +51,8 @@ class Module(nn.Module):
 
     def initialise(self) -> None:
         for name, parameter in self.named_parameters():
-            initialise_parameter(name, parameter, self.config.initializer_range)
+            if not name.startswith("bert."):  # the encoder inside a head has seen to itself
+                initialise_parameter(name, parameter, self.config.initializer_range)
 
     @classmethod
     def from_pretrained(cls, folder_or_id, **changes) -> "Module":
@@ -132,17 +133,9 @@ class Layer(nn.Module):
 
     def by_definition(self, x: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
         """The same by the text of `attention.py`: (B, S, D) -> (B, S, D) and weights (B, H, S, S)."""
-        attended, weights = multi_head_attention(
-            x,
-            self.qkv_weight,
-            self.qkv_bias,
-            self.attention_weight,
-            self.attention_bias,
-            self.num_heads,
-            attention_mask,
-            self.attention_dropout_p,
-            self.training,
-        )
+        weights = (self.qkv_weight, self.qkv_bias, self.attention_weight, self.attention_bias)
+        rates = (self.attention_dropout_p, self.training)
+        attended, weights = multi_head_attention(x, *weights, self.num_heads, attention_mask, *rates)
         return self.after_attention(x, attended), weights
 
     def after_attention(self, x: Tensor, attended: Tensor) -> Tensor:
