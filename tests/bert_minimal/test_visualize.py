@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from bert_minimal import visualize
+
 pytest.importorskip("matplotlib")
 pytest.importorskip("bertviz")
-
-from bert_minimal import visualize
 
 TOKENS = ["[CLS]", "the", "bank", "closed", ".", "[SEP]"]
 
