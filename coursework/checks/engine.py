@@ -1,0 +1,552 @@
+"""What all checks share. A check is two pure functions with a runner between them:
+
+    cases(seed)            plain calls, each belonging to one *part* of the verdict
+    judge(cases, answers)  plain answers -> which parts pass, the points, and the words
+
+In a notebook the runner works in the same process; at grading it works alone in the student's kernel, while the
+cases, the references and the mistakes stay on the trusted side. Nothing here ever executes a student's code.
+"""
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from coursework import runner
+
+INSTANT_SEED = 2018  # the instant check asks the same questions each time; the grader's seed is secret
+HOLDS_ANSWERS = ("bert_minimal", "coursework", "transformers")
+RTOL, ATOL = 1e-4, 1e-5  # of a value, and of the largest value in its tensor (float32 inputs)
+SAME = 1e-5  # two wrong answers are the same mistake when they differ by no more than this, relatively
+
+
+class CheckFailed(AssertionError):
+    """A wrong answer, told in a few lines: notebooks show the message alone, without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+# ---------------------------------------------------------------- questions and answers
+
+
+@dataclass(frozen=True)
+class Call:
+    """One plain question: call `name` with these tensors and plain values.
+
+    `wrt` lists the arguments whose gradients of Σ output · cotangent are asked for: a position in `args`, or
+    (position, key) for a tensor in a dictionary.
+    """
+
+    args: tuple
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    wrt: tuple[int | tuple[int, str], ...] = ()
+    cotangents: tuple[torch.Tensor, ...] = ()
+    name: str = ""  # the exercise's own name unless said otherwise
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: a value and gradients, or an error {"type", "message", "line"}."""
+
+    value: Any = None
+    grads: list | None = None
+    changed: tuple[int, ...] = ()
+    error: dict | None = None
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Calls that decide one part of the verdict, and the sentence for when they fail.
+
+    Without `holds`, the answer to the one call must equal the reference's; `{off}` in `says` becomes the largest
+    difference. With `holds`, it gets the answers to all calls and returns None or a sentence of its own.
+    """
+
+    part: str
+    calls: tuple[Call, ...]
+    says: str = ""
+    holds: Callable[..., str | None] | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One step of the exercise that earns points by itself.
+
+    kind "value" or "gradient" compares numbers; "invariant" earns nothing until some values are right.
+    """
+
+    name: str
+    weight: float = 1.0
+    kind: str = "value"
+
+
+class Inputs:
+    """Seeded random inputs of one dtype, loud enough that no mistake hides."""
+
+    def __init__(self, seed: int, dtype: torch.dtype = torch.float32):
+        self.dtype = dtype
+        self.random = random.Random(seed)
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def normal(self, *shape: int, scale: float = 1.0, mean: float = 0.0) -> torch.Tensor:
+        noise = torch.randn(shape, generator=self._generator, dtype=torch.float64)
+        return (noise * scale + mean).to(self.dtype)
+
+    def integers(self, low: int, high: int, *shape: int) -> torch.Tensor:
+        """Whole numbers in [low, high), int64."""
+        return torch.randint(low, high, shape, generator=self._generator)
+
+    def padding_mask(self, batch: int, length: int) -> torch.Tensor:
+        """(batch, length) of 1 and 0: every row starts with at least two real tokens and ends in padding."""
+        lengths = self.integers(2, length, batch)  # at most length - 1
+        return (torch.arange(length) < lengths[:, None]).long()
+
+
+Run = Callable[[list[dict], str], list[dict]]  # wire calls, device -> wire answers
+
+
+def run_here(namespace: dict) -> Run:
+    """A runner in this process, through the same wire as the grader's."""
+
+    def run(calls: list[dict], device: str) -> list[dict]:
+        return json.loads(runner.serve(json.dumps({"calls": calls, "device": device}), namespace))
+
+    return run
+
+
+def run_variant(name: str, function: Callable) -> Run:
+    """A runner for what stands in the checks themselves: a reference, a mistake, an alternative."""
+
+    def run(calls: list[dict], device: str) -> list[dict]:
+        return run_here({name: function})([call | {"modules": []} for call in calls], device)
+
+    return run
+
+
+# ---------------------------------------------------------------- comparing
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How an answer differs from the expected one. kind: type, shape, nan, value; size: for values."""
+
+    kind: str
+    text: str
+    size: float = math.inf
+
+
+def compare(got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL) -> Difference | None:
+    """The first difference that matters, or None. `want` may be of higher precision than `got`."""
+    if isinstance(want, torch.Tensor):
+        return _compare_tensors(got, want, rtol, atol)
+    if isinstance(want, (list, tuple)):
+        if not isinstance(got, (list, tuple)):
+            return Difference("type", f"returns {describe(got)}, expected {describe(want)}")
+        if len(got) != len(want):
+            return Difference("shape", f"returns {len(got)} values, expected {len(want)}")
+        found = [compare(g, w, rtol, atol) for g, w in zip(got, want, strict=True)]
+        return next((difference for difference in found if difference), None)
+    if isinstance(want, dict):
+        if not isinstance(got, dict):
+            return Difference("type", f"returns {describe(got)}, expected {describe(want)}")
+        if set(got) != set(want):
+            return Difference("shape", f"returns the keys {sorted(map(str, got))}")
+        return compare([got[k] for k in want], list(want.values()), rtol, atol)
+    if isinstance(want, float) and isinstance(got, torch.Tensor) and got.numel() == 1:
+        got = got.item()  # a number in a tensor is a number
+    if isinstance(want, (int, float)) and not isinstance(want, bool):
+        if isinstance(got, bool) or not isinstance(got, (int, float)):
+            return Difference("type", f"returns {describe(got)}, expected a number")
+        if math.isnan(got) and not math.isnan(want):
+            return Difference("nan", "returns NaN")
+        if not math.isclose(got, want, rel_tol=rtol, abs_tol=atol):
+            return Difference("value", f"is off by {abs(got - want):.2g}", abs(got - want))
+        return None
+    if type(got) is not type(want):
+        return Difference("type", f"returns {describe(got)}, expected {describe(want)}")
+    return None if got == want else Difference("value", "is not what was expected")
+
+
+def _compare_tensors(got: Any, want: torch.Tensor, rtol: float, atol: float) -> Difference | None:
+    if not isinstance(got, torch.Tensor):
+        return Difference("type", f"returns {describe(got)}, expected {describe(want)}")
+    if got.shape != want.shape:
+        text = f"returns shape {tuple(got.shape)}, expected {tuple(want.shape)}"
+        return Difference("shape", text)
+    if got.dtype.is_floating_point != want.dtype.is_floating_point or (
+        (got.dtype == torch.bool) != (want.dtype == torch.bool)
+    ):
+        return Difference("type", f"returns {describe(got)}, expected {describe(want)}")
+    if not want.dtype.is_floating_point:
+        wrong = int((got.to(want.dtype) != want).sum())
+        return Difference("value", f"{wrong} of {want.numel()} entries are wrong", wrong) if wrong else None
+    got, want = got.double(), want.double()
+    if bool((got.isnan() & ~want.isnan()).any()):
+        return Difference("nan", "contains NaN")
+    gap = torch.where(got == want, 0.0, (got - want).abs())  # equal infinities are equal
+    gap = torch.where(got.isnan() & want.isnan(), 0.0, gap)
+    finite = want[want.isfinite()].abs()
+    scale = float(finite.max()) if finite.numel() else 0.0
+    if bool((gap <= rtol * want.abs().nan_to_num() + atol * max(scale, 1e-30)).all()):
+        return None
+    size = float(gap.nan_to_num(posinf=math.inf).max())
+    return Difference("value", f"is off by {size:.2g}", size)
+
+
+def describe(value: Any) -> str:
+    """What a value is, in a student's words."""
+    if value is None:
+        return "None (is a `return` missing?)"
+    if isinstance(value, torch.Tensor):
+        kind = "float" if value.dtype.is_floating_point else str(value.dtype).removeprefix("torch.")
+        return f"a {kind} tensor of shape {tuple(value.shape)}"
+    if isinstance(value, dict) and set(value) == {"other", "text"}:
+        return value["other"] if value["other"].startswith("a ") else f"a {value['other']}"
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {len(value)}"
+    article = "an" if type(value).__name__[0] in "aeiou" else "a"
+    return f"{article} {type(value).__name__}"
+
+
+# ---------------------------------------------------------------- the verdict
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check has to say. `mistake` and `failed` are names for programs; `text()` is for people."""
+
+    number: str
+    title: str
+    see: str
+    parts: tuple[tuple[str, bool], ...]
+    points: float
+    max_points: float
+    what: str = ""
+    looks: str = ""
+    think: str = ""
+    mistake: str | None = None
+    failed: str | None = None  # the first part that fails
+    blank: bool = False
+    picture: tuple[torch.Tensor, torch.Tensor] | None = None  # yours, expected; instant check only
+    printed: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.failed is None
+
+    def text(self) -> str:
+        head = f"{self.number} {self.title}"
+        if self.blank:
+            return f"○ {head}: not answered yet"
+        right = sum(ok for _, ok in self.parts)
+        if self.passed:
+            return f"✓ {head}: all {right} parts pass ({self.points:g} of {self.max_points:g} points)"
+        lines = [f"✗ {head}: {right} of {len(self.parts)} parts pass"]
+        for label in ("what", "looks", "think", "see"):
+            if getattr(self, label):
+                lines.append(f"  {label:<6} {getattr(self, label)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A known mistake, or a right alternative that differs in structure: an implementation as code."""
+
+    name: str
+    function: Callable
+    looks: str = ""
+    think: str = ""
+
+
+class Exercise:
+    """One graded function: its cases, reference, known mistakes and right alternatives.
+
+    number "01.3"; name of the student's function; lesson "01_attention" and its section for "see";
+    `exclude`: what the student must write himself (keys of runner.EXCLUDABLE); `seconds`: limit of one call.
+    """
+
+    def __init__(
+        self,
+        number: str,
+        name: str,
+        title: str,
+        *,
+        lesson: str,
+        section: str,
+        points: float,
+        parts: Sequence[Part],
+        exclude: tuple[str, ...] = (),
+        seconds: float = 2.0,
+        draw: bool = False,
+    ):
+        self.number, self.name, self.title, self.points = number, name, title, float(points)
+        self.see = f'notebooks/{lesson}, "{section}"'
+        self.parts = (Part("shape", 1.0, "invariant"), *parts)
+        self.exclude, self.seconds, self.draw = exclude, seconds, draw
+        self.mistakes: dict[str, Variant] = {}
+        self.alternatives: dict[str, Variant] = {}
+        self._reference: Callable | None = None
+        self._cases: Callable[[Inputs], Iterator[Case]] | None = None
+        self._canonical: Callable[[Any], Any] = lambda value: value
+        self._reward: Callable[[Callable], None] | None = None
+
+    # ------------------------------------------------------------ what a unit's module says of it
+
+    def reference(self, function: Callable) -> Callable:
+        """Decorator: the right answer, in float64 and slow on purpose."""
+        self._reference = function
+        return function
+
+    def cases(self, function: Callable[[Inputs], Iterator[Case]]) -> Callable:
+        """Decorator: a generator of cases from seeded Inputs."""
+        self._cases = function
+        return function
+
+    def mistake(self, looks: str, *, think: str) -> Callable:
+        """Decorator: a wrong implementation that students really write; `looks` follows "looks like …"."""
+
+        def add(function: Callable) -> Callable:
+            self.mistakes[function.__name__] = Variant(function.__name__, function, looks, think)
+            return function
+
+        return add
+
+    def alternative(self, function: Callable) -> Callable:
+        """Decorator: a right implementation of another structure; must get full marks."""
+        self.alternatives[function.__name__] = Variant(function.__name__, function)
+        return function
+
+    def canonical(self, function: Callable[[Any], Any]) -> Callable:
+        """Decorator: brings values that mean the same to one form before a mistake is recognised by them."""
+        self._canonical = function
+        return function
+
+    def reward(self, function: Callable[[Callable], None]) -> Callable:
+        """Decorator: shown once everything passes, with the student's own function."""
+        self._reward = function
+        return function
+
+    # ------------------------------------------------------------ the two pure functions
+
+    def questions(self, seed: int, dtype: torch.dtype = torch.float32, rounds: int = 1) -> list[Case]:
+        """`rounds` lots of cases; the same seed gives the same cases."""
+        assert self._cases is not None
+        return [case for i in range(rounds) for case in self._cases(Inputs(seed + 7919 * i, dtype))]
+
+    def judge(self, cases: list[Case], answers: list[list[Answer]], show: bool = False) -> Verdict:
+        """Plain answers -> verdict. answers[i] belongs to cases[i].calls. `show` adds the picture."""
+        expected = self._expected(cases)
+        kind = {part.name: part.kind for part in self.parts}
+        failed: dict[str, str] = {}  # part -> its first sentence, the first failing case first
+        picture = None
+        for case, got, want in zip(cases, answers, expected, strict=True):
+            found, sentence = self._look(case, got, want)
+            if sentence is None:
+                continue
+            if found in ("error", "type", "shape") and kind[case.part] == "value":
+                failed.setdefault("shape", sentence)
+            failed.setdefault(case.part, sentence)
+            if picture is None and isinstance(got[0].value, torch.Tensor):
+                picture = (got[0].value, want[0].value)
+        first = next(iter(failed), None)
+        verdict = Verdict(
+            self.number, self.title, self.see, tuple((part.name, part.name not in failed) for part in self.parts),
+            self._credit(failed), self.points, failed=first, what=failed.get(first or "", ""),
+            printed=answers[0][0].printed, picture=picture if show and self.draw else None,
+        )  # fmt: skip
+        return verdict if verdict.passed else self._name(verdict, cases, answers)
+
+    def _look(self, case: Case, got: list[Answer], want: list[Answer]) -> tuple[str, str | None]:
+        """(kind of failure, sentence) of one case; the sentence is None when it passes."""
+        error = next((answer.error for answer in got if answer.error), None)
+        if error:
+            return "error", _tell_error(error, self.name)
+        if got[0].changed and not want[0].changed:
+            return "changed", f"changes its argument number {got[0].changed[0] + 1} in place"
+        found = [compare(g.value, w.value) for g, w in zip(got, want, strict=True)]
+        if case.holds is not None:
+            wrong_form = next((d for d in found if d and d.kind in ("type", "shape")), None)
+            return (wrong_form.kind, wrong_form.text) if wrong_form else ("value", case.holds(*got))
+        first = found[0]
+        if first is None:
+            return "gradient", _compare_gradients(got[0], want[0], case) if case.calls[0].wrt else None
+        if first.kind in ("type", "shape"):
+            return first.kind, first.text
+        off = "NaN" if first.kind == "nan" else f"{first.size:.2g}"
+        return first.kind, case.says.format(off=off) if case.says else f"the result {first.text}"
+
+    def _credit(self, failed: dict[str, str]) -> float:
+        right = [part for part in self.parts if part.name not in failed]
+        if not any(part.kind == "value" for part in right) or "shape" in failed:
+            return 0.0
+        return round(self.points * sum(p.weight for p in right) / sum(p.weight for p in self.parts), 2)
+
+    def _name(self, verdict: Verdict, cases: list[Case], answers: list[list[Answer]]) -> Verdict:
+        """The verdict with the known mistake that gives the same answers, if there is one."""
+        flat = [answer for group in answers for answer in group]
+        if all(a.error and a.error["type"] == "NotImplementedError" for a in flat):
+            return replace(verdict, blank=True, failed="shape")
+        for variant in self.mistakes.values():
+            theirs = [a for group in self.ask(run_variant(self.name, variant.function), cases) for a in group]
+            gaps = [_gap(self._plain(a), self._plain(b)) for a, b in zip(flat, theirs, strict=True)]
+            if max(gaps) <= SAME:
+                if any(a.error for a in flat):
+                    looks = f"like {variant.looks}: that fails in the same way"
+                else:
+                    bound = 10.0 ** math.ceil(math.log10(max(*gaps, 1e-7)))
+                    looks = f"like {variant.looks}: your numbers equal that mistake's to {bound:.0e}"
+                return replace(verdict, looks=looks, think=variant.think, mistake=variant.name)
+        return verdict
+
+    def _plain(self, answer: Answer) -> Answer:
+        return answer if answer.error else replace(answer, value=self._canonical(answer.value))
+
+    # ------------------------------------------------------------ asking
+
+    def ask(self, run: Run, cases: list[Case], device: str = "cpu", trusted: bool = False) -> list[list[Answer]]:
+        """Put the calls of all cases to a runner; answers grouped as the cases are."""
+        wire = [self._wire(call, trusted) for case in cases for call in case.calls]
+        replies = iter([_read(reply) for reply in run(wire, device)])
+        return [[next(replies) for _ in case.calls] for case in cases]
+
+    def _wire(self, call: Call, trusted: bool) -> dict:
+        """`trusted`: the reference itself, which may call anything and take its time."""
+        return {
+            "name": call.name or self.name,
+            "args": [runner.pack(arg) for arg in call.args],
+            "kwargs": runner.pack(call.kwargs),
+            "wrt": [list(path) if isinstance(path, tuple) else [path] for path in call.wrt],
+            "cotangents": [runner.pack(cotangent) for cotangent in call.cotangents],
+            "seed": call.seed,
+            "exclude": [] if trusted else list(self.exclude),
+            "modules": list(HOLDS_ANSWERS),
+            "seconds": 60.0 if trusted else self.seconds,
+        }
+
+    def _expected(self, cases: list[Case]) -> list[list[Answer]]:
+        """The reference's answers, in float64."""
+        precise = [replace(case, calls=tuple(_precise(call) for call in case.calls)) for case in cases]
+        answers = self.ask(run_variant(self.name, self._reference), precise, trusted=True)
+        for group in answers:
+            for answer in group:
+                assert answer.error is None, f"the reference of {self.number} fails: {answer.error}"
+        return answers
+
+    # ------------------------------------------------------------ how it is called
+
+    def verdict(self, run: Run, *, seed: int, rounds: int = 1, device: str = "cpu",
+                dtype: torch.dtype = torch.float32, show: bool = False) -> Verdict:  # fmt: skip
+        """Ask a runner and judge: the one path that the notebook, the grader and the tests share."""
+        cases = self.questions(seed, dtype, rounds)
+        return self.judge(cases, self.ask(run, cases, device), show)
+
+    def __call__(self, function: Callable, device: str | None = None) -> None:
+        """The instant check: prints one line when right, raises CheckFailed when not."""
+        from coursework.checks import instant
+
+        instant.check(self, function, device)
+
+    def grade(self, namespace: dict) -> float:
+        """The graded cell: prints the message, never raises, returns the points as a plain float."""
+        from coursework.checks import instant
+
+        return instant.grade(self, namespace)
+
+
+# ---------------------------------------------------------------- small helpers of the above
+
+
+def _read(reply: dict) -> Answer:
+    grads = reply["grads"]
+    return Answer(
+        runner.unpack(reply["value"]),
+        None if grads is None else [runner.unpack(grad) for grad in grads],
+        tuple(reply["changed"]),
+        reply["error"],
+        reply["printed"],
+    )
+
+
+def _precise(call: Call) -> Call:
+    def up(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            return value.double()
+        if isinstance(value, (list, tuple)):
+            return type(value)(up(item) for item in value)
+        if isinstance(value, dict):
+            return {key: up(item) for key, item in value.items()}
+        return value
+
+    return replace(call, args=up(call.args), kwargs=up(call.kwargs), cotangents=up(call.cotangents))
+
+
+def _tell_error(error: dict, name: str) -> str:
+    if error["type"] == "Refused":
+        return error["message"]
+    if error["type"] == "KeyError" and error["message"] == repr(name):
+        return f"there is no {name} yet: run the cell that defines it"
+    if error["type"] == "TimeLimit":
+        return f"{error['message']}: is there a loop that never ends?"
+    where = f", in your line  {error['line']}" if error["line"] else ""
+    message = error["message"].split("\n")[0][:160]
+    return f"raises {error['type']}: {message}{where}" if message else f"raises {error['type']}{where}"
+
+
+def _compare_gradients(got: Answer, want: Answer, case: Case) -> str | None:
+    for path, mine, true in zip(case.calls[0].wrt, got.grads or [], want.grads or [], strict=False):
+        if true is None:
+            continue
+        which = repr(path[1]) if isinstance(path, tuple) else f"argument number {path + 1}"
+        if mine is None:
+            return f"the value is right but no gradient reaches {which}"
+        found = compare(mine, true)
+        if found:
+            return f"the value is right but the gradient of {which} {found.text}"
+    return None
+
+
+def _gap(a: Answer, b: Answer) -> float:
+    """How far two answers are apart, relatively: 0 for equal, inf for different in kind."""
+    if (a.error is None) != (b.error is None) or a.changed != b.changed:
+        return math.inf
+    if a.error and b.error:
+        same = a.error["type"] == b.error["type"] and _shape_of(a.error) == _shape_of(b.error)
+        return 0.0 if same else math.inf
+    return max(_value_gap(a.value, b.value), _value_gap(a.grads, b.grads))
+
+
+def _shape_of(error: dict) -> str:
+    """An error's message without its numbers."""
+    return "".join(c for c in error["message"].split("\n")[0] if not c.isdigit())[:80]
+
+
+def _value_gap(a: Any, b: Any) -> float:
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        if a.shape != b.shape or a.dtype.is_floating_point != b.dtype.is_floating_point:
+            return math.inf
+        if not a.numel():
+            return 0.0
+        a, b = a.double(), b.double()
+        if not bool((a.isnan() == b.isnan()).all()):
+            return math.inf
+        apart = torch.where(a == b, 0.0, (a - b).abs()).nan_to_num(nan=0.0, posinf=math.inf)
+        scale = b[b.isfinite()].abs().max() if b.isfinite().any() else torch.tensor(1.0)
+        return float(apart.max() / scale.clamp_min(1e-30))
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        if len(a) != len(b):
+            return math.inf
+        return max((_value_gap(x, y) for x, y in zip(a, b, strict=True)), default=0.0)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return _value_gap(list(a.values()), list(b.values())) if list(a) == list(b) else math.inf
+    if isinstance(a, float) and isinstance(b, float):
+        if math.isnan(a) and math.isnan(b):
+            return 0.0
+        return abs(a - b) / max(abs(b), 1e-30) if a != b else 0.0
+    return 0.0 if type(a) is type(b) and a == b else math.inf

@@ -1,0 +1,45 @@
+"""How a check talks inside a notebook: the instant check raises, the graded cell prints and returns points."""
+
+import contextlib
+import io
+from collections.abc import Callable
+
+import torch
+
+from coursework.checks.engine import INSTANT_SEED, CheckFailed, Exercise, Verdict, run_here
+
+
+def check(exercise: Exercise, function: Callable, device: str | None = None) -> None:
+    """Print the verdict if all parts pass (and show the reward), else raise CheckFailed with it."""
+    if not callable(function):
+        raise CheckFailed(
+            f"✗ {exercise.number} {exercise.title}: got {type(function).__name__}, not a function\n"
+            f"  think  did you pass {exercise.name} itself, without calling it?"
+        )
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    run = run_here({exercise.name: function})
+    verdict = exercise.verdict(run, seed=INSTANT_SEED, device=device, show=True)
+    _show_prints(verdict)
+    if not verdict.passed:
+        if verdict.picture is not None:
+            from coursework.checks.picture import draw
+
+            draw(*verdict.picture)
+        raise CheckFailed(verdict.text())
+    print(verdict.text())
+    if exercise._reward is not None:
+        exercise._reward(function)
+
+
+def grade(exercise: Exercise, namespace: dict) -> float:
+    """Print the verdict on namespace[exercise.name] and return its points; never raises, silent on stderr."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    with contextlib.redirect_stderr(io.StringIO()):
+        verdict = exercise.verdict(run_here(namespace), seed=INSTANT_SEED, rounds=2, device=device)
+    print(verdict.text())
+    return float(verdict.points)
+
+
+def _show_prints(verdict: Verdict) -> None:
+    if verdict.printed:
+        print("your function printed:\n" + verdict.printed.rstrip())

@@ -1,0 +1,283 @@
+"""Executes plain calls against names that a student defined and returns plain answers. Knows no test.
+
+This one file is all of the course that enters the student's process at grading, so it imports nothing of the
+course. The same code runs in the student's own notebook, which is why the instant check and the mark agree.
+
+Wire format (JSON): None, bool, int, float and str stand for themselves, lists for lists; a tensor is
+{"tensor": base64 of its bytes, "dtype": "float32", "shape": [2, 3]}, a tuple {"tuple": […]}, a dictionary
+{"dict": [[key, value], …]}, a set {"set": […]}; anything else comes back as {"other": type, "text": repr}.
+"""
+
+import base64
+import contextlib
+import ctypes
+import dis
+import inspect
+import io
+import json
+import linecache
+import random
+import threading
+import traceback
+import warnings
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+LARGEST = 1 << 26  # bytes of one tensor on the wire
+PRINTED = 2_000  # characters kept of what a student's function prints
+
+# What an exercise may exclude, by the name a student would know -> the names torch has for it.
+EXCLUDABLE = {
+    "layer_norm": {"layer_norm", "native_layer_norm", "rms_norm", "group_norm", "native_group_norm", "batch_norm",
+                   "native_batch_norm", "instance_norm"},
+    "softmax": {"softmax", "special_softmax", "special_log_softmax", "_softmax", "log_softmax", "_log_softmax", "softmin"},
+    "scaled_dot_product_attention": {
+        "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "multi_head_attention_forward",
+        "_native_multi_head_attention", "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
+    },
+    "multi_head_attention": {"multi_head_attention_forward", "_native_multi_head_attention"},
+    "cross_entropy": {"cross_entropy", "cross_entropy_loss", "nll_loss", "nll_loss_nd"},
+    "gelu": {"gelu"},
+    "embedding": {"embedding", "embedding_bag"},
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- plain values on the wire
+
+
+def pack(value, depth=0):
+    """A value as JSON-able data; what is not plain becomes {"other": …}."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if depth > 20:
+        return {"other": "nested too deeply", "text": ""}
+    if isinstance(value, torch.Tensor):
+        return pack_tensor(value)
+    if type(value) is list:
+        return [pack(item, depth + 1) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [pack(item, depth + 1) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[pack(k, depth + 1), pack(v, depth + 1)] for k, v in value.items()]}
+    if type(value) in (set, frozenset):
+        return {"set": [pack(item, depth + 1) for item in value]}
+    return {"other": f"{type(value).__module__}.{type(value).__qualname__}", "text": repr(value)[:200]}
+
+
+def pack_tensor(tensor):
+    if tensor.is_sparse or tensor.is_quantized or tensor.device.type == "meta":
+        return {"other": f"a {tensor.layout} tensor on {tensor.device}", "text": ""}
+    if tensor.numel() * tensor.element_size() > LARGEST:
+        return {"other": f"a tensor of shape {tuple(tensor.shape)}, too large to look at", "text": ""}
+    plain = tensor.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg().cpu().contiguous()
+    data = plain.reshape(-1).view(torch.uint8).numpy().tobytes()
+    return {
+        "tensor": base64.b64encode(data).decode(),
+        "dtype": str(plain.dtype).removeprefix("torch."),
+        "shape": list(plain.shape),
+    }
+
+
+def unpack(wire, device="cpu"):
+    """The value that `pack` wrote. {"other": …} stays a dictionary."""
+    if isinstance(wire, list):
+        return [unpack(item, device) for item in wire]
+    if not isinstance(wire, dict):
+        return wire
+    if "tensor" in wire:
+        dtype = getattr(torch, wire["dtype"])
+        data = bytearray(base64.b64decode(wire["tensor"]))
+        flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+        return flat.reshape(wire["shape"]).to(device)
+    if "tuple" in wire:
+        return tuple(unpack(item, device) for item in wire["tuple"])
+    if "dict" in wire:
+        return {unpack(k): unpack(v, device) for k, v in wire["dict"]}
+    if "set" in wire:
+        return {unpack(item) for item in wire["set"]}
+    return wire
+
+
+# ---------------------------------------------------------------- what may interrupt a call
+
+
+class TimeLimit(BaseException):
+    """The call took longer than its limit. Not an Exception, so that `except Exception` does not catch it."""
+
+
+class Refused(BaseException):
+    """The call used something that the exercise asks the student to write."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds):
+    """Raise TimeLimit in this thread after `seconds`, and again every half second in case it is caught."""
+    thread, done = threading.get_ident(), threading.Event()
+
+    def interrupt():
+        wait = seconds
+        while not done.wait(wait):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TimeLimit))
+            wait = 0.5
+
+    watch = threading.Thread(target=interrupt, daemon=True)
+    watch.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watch.join()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)  # one may be pending
+
+
+class Excluded(TorchFunctionMode):
+    """Refuses torch functions by name, whether called from torch, torch.nn, torch.Tensor or torch.ops."""
+
+    def __init__(self, names):
+        super().__init__()
+        self.blocked = {torch_name: name for name in names for torch_name in EXCLUDABLE[name]}
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name = self.blocked.get(getattr(function, "__name__", "").partition(".")[0])
+        if name is not None:
+            raise Refused(f"calls torch's own {name}, and this exercise asks you to write it")
+        return function(*args, **(kwargs or {}))
+
+
+def refuse_borrowed(function, modules, seen=None):
+    """Refuse a function that names something of the packages that hold the answers, itself or through the
+    student's other functions. Catches the honest short cut; at grading those packages are out of reach."""
+    seen = set() if seen is None else seen
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None or code in seen:
+        return
+    seen.add(code)
+    known = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    for name in [function.__module__, *names_in(code)]:
+        value = known.get(name)
+        home = getattr(value, "__name__" if inspect.ismodule(value) else "__module__", None)
+        for candidate in (name, home):
+            if isinstance(candidate, str) and candidate.partition(".")[0] in modules:
+                raise Refused(f"uses {candidate}, and this exercise asks you to write it")
+        if inspect.isfunction(value):
+            refuse_borrowed(value, modules, seen)
+
+
+def names_in(code):
+    """The variables and modules that a code object, and the functions inside it, look up by name."""
+    kinds = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "IMPORT_NAME")
+    names = {step.argval for step in dis.get_instructions(code) if step.opname in kinds}
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            names |= names_in(constant)
+    return names
+
+
+class FirstWords(io.StringIO):
+    """Keeps the beginning of what is printed and lets the rest go."""
+
+    def write(self, text):
+        super().write(text[: max(0, PRINTED - self.tell())])
+        return len(text)
+
+
+# ---------------------------------------------------------------- one call, one answer
+
+
+def answer(call, namespace, device="cpu"):
+    """Run one wire call against `namespace` and return one wire answer; never raises.
+
+    call: {"name", "args", "kwargs", "wrt": paths [position] or [position, key], "cotangents": one an output,
+           "seed", "exclude": operators by name, "modules": packages that hold answers, "seconds"}
+    answer: {"value", "grads", "changed": positions of arguments changed in place, "error", "printed"}
+    """
+    reply = {"value": None, "grads": None, "changed": [], "error": None, "printed": ""}
+    args, kwargs = unpack(call["args"], device), unpack(call["kwargs"], device)
+    before = [pack(arg) for arg in args]
+    leaves = [args[path[0]][path[1]] if len(path) == 2 else args[path[0]] for path in call["wrt"]]
+    for leaf in leaves:
+        leaf.requires_grad_(True)
+    words = FirstWords()
+    try:
+        with quiet(words), same_start(call["seed"]), time_limit(call["seconds"]):
+            function = namespace[call["name"]]
+            refuse_borrowed(function, call["modules"])
+            with Excluded(call["exclude"]):
+                value = function(*args, **kwargs)
+            if leaves:
+                reply["grads"] = gradients(value, unpack(call["cotangents"], device), leaves)
+        reply["value"] = pack(value)
+    except BaseException as error:
+        reply["error"] = describe(error, call["seconds"])
+    reply["changed"] = [i for i, (arg, old) in enumerate(zip(args, before, strict=True)) if pack(arg) != old]
+    reply["printed"] = words.getvalue()
+    return reply
+
+
+@contextlib.contextmanager
+def quiet(words):
+    with contextlib.redirect_stdout(words), contextlib.redirect_stderr(words), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def same_start(seed):
+    """Every call starts from the same state of torch and random, and leaves the student's as it was."""
+    dtype, state = torch.get_default_dtype(), random.getstate()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.random.fork_rng(), torch.enable_grad():
+            torch.manual_seed(seed)
+            random.seed(seed)
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        random.setstate(state)
+
+
+def gradients(value, cotangents, leaves):
+    """Gradients of Σ output · cotangent at the leaves; None where the outputs do not depend on one."""
+    outputs = [value] if isinstance(value, torch.Tensor) else list(value)
+    pairs = [
+        (output, cotangent)
+        for output, cotangent in zip(outputs, cotangents, strict=False)
+        if isinstance(output, torch.Tensor) and output.requires_grad and output.shape == cotangent.shape
+    ]
+    if not pairs:
+        return [None for _ in leaves]
+    grads = torch.autograd.grad(
+        [output for output, _ in pairs],
+        leaves,
+        [cotangent.to(output.dtype) for output, cotangent in pairs],
+        allow_unused=True,
+    )
+    return [pack(grad) for grad in grads]
+
+
+def describe(error, seconds):
+    """{"type", "message", "line": source line of the student's that failed, or ""}."""
+    if isinstance(error, TimeLimit):
+        return {"type": "TimeLimit", "message": f"did not finish in {seconds:g} s", "line": ""}
+    line = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename != __file__ and "site-packages" not in frame.filename:
+            line = linecache.getline(frame.filename, frame.lineno or 0).strip()
+    try:
+        message = str(error)
+    except BaseException:  # a student's exception may have a broken __str__
+        message = ""
+    return {"type": type(error).__name__, "message": message[:300], "line": line[:120]}
+
+
+def serve(request, namespace):
+    """JSON in, JSON out: {"calls": […], "device": "cpu"} -> list of answers. After a call that ran out of time
+    the others get the same answer unasked: one endless loop costs one limit."""
+    request = json.loads(request)
+    replies = []
+    for call in request["calls"]:
+        late = replies and replies[-1]["error"] and replies[-1]["error"]["type"] == "TimeLimit"
+        replies.append(replies[-1] if late else answer(call, namespace, request["device"]))
+    return json.dumps(replies)
