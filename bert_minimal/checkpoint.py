@@ -118,19 +118,15 @@ def _load(model: nn.Module, file, path) -> Loaded:
         rows, *rest = parameters[ours].shape
         expected = [rows // len(theirs), *rest]
         found = {stored[name]: file.get_slice(stored[name]).get_shape() for name in theirs}
-        wrong += [
-            f"{name} is {shape}, expected {expected}" for name, shape in found.items() if shape != expected
-        ]
+        wrong += [f"{name} is {shape}, expected {expected}" for name, shape in found.items() if shape != expected]
     if wrong:
         raise ValueError(
-            f"{path} does not fit the configuration: {'; '.join(wrong)}. Is config.json its own? A classifier "
-            'of other classes needs their names: from_pretrained(…, labels=("no", "yes"))'
+            f"{path} does not fit the configuration: {'; '.join(wrong)}. Is config.json its own? A head "
+            'for other classes needs their names: from_pretrained(…, labels=("no", "yes"))'
         )
     for twin in TWINS.keys() & stored.keys() if "mlm" in present else ():
         if not torch.equal(file.get_tensor(stored[twin]), file.get_tensor(stored[TWINS[twin]])):
-            raise ValueError(
-                f"{path}: {stored[twin]} and {stored[TWINS[twin]]} differ, but in BERT they are one"
-            )
+            raise ValueError(f"{path}: {stored[twin]} and {stored[TWINS[twin]]} differ, but in BERT they are one")
 
     values = {}
     for name, old in model.named_parameters():
@@ -174,9 +170,7 @@ def from_pretrained(cls, folder_or_id: str | os.PathLike, **changes):
         model = cls(replace(config, **changes))
     model.loaded = load_weights(model, folder / "model.safetensors")
     if model.loaded.fresh:
-        print(
-            f"not in {folder_or_id}, so these start fresh and need training: {', '.join(model.loaded.fresh)}"
-        )
+        print(f"not in {folder_or_id}, so these start fresh and need training: {', '.join(model.loaded.fresh)}")
     return model.eval()
 
 

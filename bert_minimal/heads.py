@@ -9,7 +9,7 @@ here has the encoder as `.bert` and two doors:
 A label of -100 is no label: it takes no part in the loss.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -47,9 +47,7 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 def check_labels(name: str, labels: Tensor, shape: tuple[int, ...], classes: int) -> None:
     """Raise ValueError unless labels (of that shape) are whole numbers 0 … classes - 1, or -100."""
     if labels.shape != shape or labels.dtype != torch.int64:
-        raise ValueError(
-            f"{name} is {labels.dtype} {tuple(labels.shape)}; expected torch.int64 {tuple(shape)}"
-        )
+        raise ValueError(f"{name} is {labels.dtype} {tuple(labels.shape)}; expected torch.int64 {tuple(shape)}")
     wrong = labels[(labels != NO_LABEL) & ((labels < 0) | (labels >= classes))]
     if len(wrong):
         raise ValueError(f"{name} contains {wrong[0].item()}; it may be 0 to {classes - 1}, or -100 for none")
@@ -217,7 +215,7 @@ class SequenceClassifier(Module):
         if classes == 1:
             if labels.shape != input_ids.shape[:1] or not labels.is_floating_point():
                 raise ValueError(
-                    f"labels are {labels.dtype} {tuple(labels.shape)}; with one label this is a regression and "
+                    f"labels are {labels.dtype} {tuple(labels.shape)}; one label makes a regression, which "
                     f"wants floats ({len(input_ids)},). For classes name two or more in the configuration"
                 )
             return HeadOutput(F.mse_loss(logits.squeeze(1), labels), logits)
@@ -265,7 +263,7 @@ class QuestionAnswering(Module):
     hf_name = "BertForQuestionAnswering"
 
     def __init__(self, config: BertConfig):
-        super().__init__(config)
+        super().__init__(replace(config, labels=("start", "end")))  # transformers counts labels here too
         self.bert = Bert(config, pooler=False)
         self.span_weight = parameter(2, config.hidden_size)  # S and E
         self.span_bias = parameter(2)  # not in the paper, but in the code

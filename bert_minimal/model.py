@@ -302,13 +302,9 @@ def check_batch(
         if x is None:
             continue
         if x.shape != input_ids.shape:
-            raise ValueError(
-                f"{name} has shape {tuple(x.shape)}; it needs input_ids' {tuple(input_ids.shape)}"
-            )
+            raise ValueError(f"{name} has shape {tuple(x.shape)}; it needs input_ids' {tuple(input_ids.shape)}")
         if x.device != device:
-            raise ValueError(
-                f"{name} is on {x.device}, the model on {device}: move it with .to({str(device)!r})"
-            )
+            raise ValueError(f"{name} is on {x.device}, the model on {device}: move it with .to({str(device)!r})")
         if name != "attention_mask" and x.dtype not in (torch.int64, torch.int32):
             raise ValueError(f"{name} is {x.dtype}; ids are whole numbers: call .long() on them")
         low, high = x.min().item(), x.max().item()
