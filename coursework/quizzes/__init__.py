@@ -1,0 +1,1 @@
+"""The lessons' multiple-choice questions, one module a unit, out of sight of the cell that asks them."""
