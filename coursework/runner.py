@@ -5,7 +5,8 @@ course. The same code runs in the student's own notebook, which is why the insta
 
 Wire format (JSON): None, bool, int, float and str stand for themselves, lists for lists; a tensor is
 {"tensor": base64 of its bytes, "dtype": "float32", "shape": [2, 3]}, a tuple {"tuple": […]}, a dictionary
-{"dict": [[key, value], …]}, a set {"set": […]}; anything else comes back as {"other": type, "text": repr}.
+{"dict": [[key, value], …]}, a set {"set": […]}, torch.float16 {"dtype": "float16"}; anything else comes back as
+{"other": type, "text": repr}.
 """
 
 import base64
@@ -31,7 +32,8 @@ PRINTED = 2_000  # characters kept of what a student's function prints
 EXCLUDABLE = {
     "layer_norm": {"layer_norm", "native_layer_norm", "rms_norm", "group_norm", "native_group_norm", "batch_norm",
                    "native_batch_norm", "instance_norm"},
-    "softmax": {"softmax", "special_softmax", "special_log_softmax", "_softmax", "log_softmax", "_log_softmax", "softmin"},
+    "softmax": {"softmax", "special_softmax", "special_log_softmax", "_softmax", "log_softmax", "_log_softmax",
+                "softmin"},
     "scaled_dot_product_attention": {
         "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "multi_head_attention_forward",
         "_native_multi_head_attention", "_scaled_dot_product_flash_attention_for_cpu",
@@ -55,6 +57,8 @@ def pack(value, depth=0):
         return {"other": "nested too deeply", "text": ""}
     if isinstance(value, torch.Tensor):
         return pack_tensor(value)
+    if isinstance(value, torch.dtype):
+        return {"dtype": str(value).removeprefix("torch.")}
     if type(value) is list:
         return [pack(item, depth + 1) for item in value]
     if isinstance(value, tuple):
@@ -87,7 +91,7 @@ def unpack(wire, device="cpu"):
     if not isinstance(wire, dict):
         return wire
     if "tensor" in wire:
-        dtype = getattr(torch, wire["dtype"])
+        dtype = dtype_called(wire["dtype"])
         data = bytearray(base64.b64decode(wire["tensor"]))
         flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
         return flat.reshape(wire["shape"]).to(device)
@@ -97,7 +101,16 @@ def unpack(wire, device="cpu"):
         return {unpack(k): unpack(v, device) for k, v in wire["dict"]}
     if "set" in wire:
         return {unpack(item) for item in wire["set"]}
+    if "dtype" in wire:
+        return dtype_called(wire["dtype"])
     return wire
+
+
+def dtype_called(name):
+    dtype = getattr(torch, name)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"torch.{name} is not a dtype")
+    return dtype
 
 
 # ---------------------------------------------------------------- what may interrupt a call
@@ -109,6 +122,14 @@ class TimeLimit(BaseException):
 
 class Refused(BaseException):
     """The call used something that the exercise asks the student to write."""
+
+
+class NotThere(Exception):
+    """No such name: its cell has not been run."""
+
+
+class NotCallable(Exception):
+    """The name stands for something that is not a function."""
 
 
 @contextlib.contextmanager
@@ -127,8 +148,10 @@ def time_limit(seconds):
     try:
         yield
     finally:
-        done.set()
-        watch.join()
+        while watch.is_alive():
+            with contextlib.suppress(TimeLimit):  # it may strike while we are stopping it
+                done.set()
+                watch.join()
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)  # one may be pending
 
 
@@ -191,18 +214,19 @@ def answer(call, namespace, device="cpu"):
 
     call: {"name", "args", "kwargs", "wrt": paths [position] or [position, key], "cotangents": one an output,
            "seed", "exclude": operators by name, "modules": packages that hold answers, "seconds"}
-    answer: {"value", "grads", "changed": positions of arguments changed in place, "error", "printed"}
+    answer: {"value", "grads", "changed": positions or keywords of arguments changed in place, "error", "printed"}
     """
-    reply = {"value": None, "grads": None, "changed": [], "error": None, "printed": ""}
+    reply: dict = {"value": None, "grads": None, "changed": [], "error": None, "printed": ""}
     args, kwargs = unpack(call["args"], device), unpack(call["kwargs"], device)
-    before = [pack(arg) for arg in args]
+    given = {**dict(enumerate(args)), **kwargs}  # position or keyword -> argument
+    before = {path: pack(arg) for path, arg in given.items()}
     leaves = [args[path[0]][path[1]] if len(path) == 2 else args[path[0]] for path in call["wrt"]]
     for leaf in leaves:
         leaf.requires_grad_(True)
     words = FirstWords()
     try:
         with quiet(words), same_start(call["seed"]), time_limit(call["seconds"]):
-            function = namespace[call["name"]]
+            function = look_up(namespace, call["name"])
             refuse_borrowed(function, call["modules"])
             with Excluded(call["exclude"]):
                 value = function(*args, **kwargs)
@@ -211,9 +235,17 @@ def answer(call, namespace, device="cpu"):
         reply["value"] = pack(value)
     except BaseException as error:
         reply["error"] = describe(error, call["seconds"])
-    reply["changed"] = [i for i, (arg, old) in enumerate(zip(args, before, strict=True)) if pack(arg) != old]
+    reply["changed"] = [path for path, arg in given.items() if pack(arg) != before[path]]
     reply["printed"] = words.getvalue()
     return reply
+
+
+def look_up(namespace, name):
+    if name not in namespace:
+        raise NotThere(name)
+    if not callable(namespace[name]):
+        raise NotCallable(type(namespace[name]).__name__)
+    return namespace[name]
 
 
 @contextlib.contextmanager
@@ -226,8 +258,9 @@ def quiet(words):
 @contextlib.contextmanager
 def same_start(seed):
     """Every call starts from the same state of torch and random, and leaves the student's as it was."""
-    dtype, state = torch.get_default_dtype(), random.getstate()
+    dtype, precision, state = torch.get_default_dtype(), torch.get_float32_matmul_precision(), random.getstate()
     torch.set_default_dtype(torch.float32)
+    torch.set_float32_matmul_precision("highest")  # a GPU may otherwise round products to 10 bits
     try:
         with torch.random.fork_rng(), torch.enable_grad():
             torch.manual_seed(seed)
@@ -235,6 +268,7 @@ def same_start(seed):
             yield
     finally:
         torch.set_default_dtype(dtype)
+        torch.set_float32_matmul_precision(precision)
         random.setstate(state)
 
 
@@ -273,11 +307,13 @@ def describe(error, seconds):
 
 
 def serve(request, namespace):
-    """JSON in, JSON out: {"calls": […], "device": "cpu"} -> list of answers. After a call that ran out of time
-    the others get the same answer unasked: one endless loop costs one limit."""
+    """JSON in, JSON out: {"calls": […], "device": "cpu"} -> list of answers. After a call that ran out of time, or
+    that the student interrupted, the others get the same answer unasked: one endless loop costs one limit."""
     request = json.loads(request)
-    replies = []
+    replies: list[dict] = []
     for call in request["calls"]:
-        late = replies and replies[-1]["error"] and replies[-1]["error"]["type"] == "TimeLimit"
-        replies.append(replies[-1] if late else answer(call, namespace, request["device"]))
+        stopped = (
+            replies and replies[-1]["error"] and replies[-1]["error"]["type"] in ("TimeLimit", "KeyboardInterrupt")
+        )
+        replies.append(replies[-1] if stopped else answer(call, namespace, request["device"]))
     return json.dumps(replies)

@@ -7,9 +7,11 @@ In a notebook the runner works in the same process; at grading it works alone in
 cases, the references and the mistakes stay on the trusted side. Nothing here ever executes a student's code.
 """
 
+import inspect
 import json
 import math
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -56,7 +58,7 @@ class Answer:
 
     value: Any = None
     grads: list | None = None
-    changed: tuple[int, ...] = ()
+    changed: tuple[int | str, ...] = ()  # arguments changed in place: a position, or a keyword
     error: dict | None = None
     printed: str = ""
 
@@ -65,14 +67,17 @@ class Answer:
 class Case:
     """Calls that decide one part of the verdict, and the sentence for when they fail.
 
-    Without `holds`, the answer to the one call must equal the reference's; `{off}` in `says` becomes the largest
-    difference. With `holds`, it gets the answers to all calls and returns None or a sentence of its own.
+    Without `holds`, the answers must equal the reference's; `{off}` in `says` becomes the largest difference. With
+    `holds`, it gets the answers to all calls (of the right type and shape, free of NaN where the reference is) and
+    returns None or a sentence of its own. `random`: the answers depend on a random generator, so a mistake is
+    recognised by that sentence and not by the numbers.
     """
 
     part: str
     calls: tuple[Call, ...]
     says: str = ""
     holds: Callable[..., str | None] | None = None
+    random: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,10 @@ def run_variant(name: str, function: Callable) -> Run:
 
 @dataclass(frozen=True)
 class Difference:
-    """How an answer differs from the expected one. kind: type, shape, nan, value; size: for values."""
+    """How an answer differs from the expected one. kind: type, shape, nan, value; size: for values.
+
+    `text` follows "the result", and stands alone for a type, a shape and a NaN.
+    """
 
     kind: str
     text: str
@@ -165,7 +173,7 @@ def compare(got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL) -> Diff
         if isinstance(got, bool) or not isinstance(got, (int, float)):
             return Difference("type", f"returns {describe(got)}, expected a number")
         if math.isnan(got) and not math.isnan(want):
-            return Difference("nan", "returns NaN")
+            return Difference("nan", "returns NaN, which is not a number")
         if not math.isclose(got, want, rel_tol=rtol, abs_tol=atol):
             return Difference("value", f"is off by {abs(got - want):.2g}", abs(got - want))
         return None
@@ -188,8 +196,11 @@ def _compare_tensors(got: Any, want: torch.Tensor, rtol: float, atol: float) -> 
         wrong = int((got.to(want.dtype) != want).sum())
         return Difference("value", f"{wrong} of {want.numel()} entries are wrong", wrong) if wrong else None
     got, want = got.double(), want.double()
-    if bool((got.isnan() & ~want.isnan()).any()):
-        return Difference("nan", "contains NaN")
+    nan = got.isnan() & ~want.isnan()
+    if bool(nan.any()):
+        return Difference("nan", f"returns NaN (not a number) in {_where(nan)}")
+    if bool((got.isinf() & want.isfinite()).any()):
+        return Difference("value", f"is infinite in {_where(got.isinf() & want.isfinite())}")
     gap = torch.where(got == want, 0.0, (got - want).abs())  # equal infinities are equal
     gap = torch.where(got.isnan() & want.isnan(), 0.0, gap)
     finite = want[want.isfinite()].abs()
@@ -198,6 +209,11 @@ def _compare_tensors(got: Any, want: torch.Tensor, rtol: float, atol: float) -> 
         return None
     size = float(gap.nan_to_num(posinf=math.inf).max())
     return Difference("value", f"is off by {size:.2g}", size)
+
+
+def _where(entries: torch.Tensor) -> str:
+    first = [int(i) for i in entries.nonzero()[0]]
+    return f"{int(entries.sum())} of {entries.numel()} entries, the first at {first}"
 
 
 def describe(value: Any) -> str:
@@ -324,7 +340,10 @@ class Exercise:
         return function
 
     def canonical(self, function: Callable[[Any], Any]) -> Callable:
-        """Decorator: brings values that mean the same to one form before a mistake is recognised by them."""
+        """Decorator: brings values that mean the same to one form before a mistake is recognised by them.
+
+        It gets whatever a student returns and gives back unchanged what it does not know.
+        """
         self._canonical = function
         return function
 
@@ -344,66 +363,102 @@ class Exercise:
         """Plain answers -> verdict. answers[i] belongs to cases[i].calls. `show` adds the picture."""
         expected = self._expected(cases)
         kind = {part.name: part.kind for part in self.parts}
+        found = [self._look(*three) for three in zip(cases, answers, expected, strict=True)]
+        values = [look for case, (look, _) in zip(cases, found, strict=True) if kind[case.part] == "value"]
+        never_runs = all(look == "error" for look in values)
         failed: dict[str, str] = {}  # part -> its first sentence, the first failing case first
-        picture = None
-        for case, got, want in zip(cases, answers, expected, strict=True):
-            found, sentence = self._look(case, got, want)
+        for case, (look, sentence) in zip(cases, found, strict=True):
             if sentence is None:
                 continue
-            if found in ("error", "type", "shape") and kind[case.part] == "value":
+            if look in ("type", "shape") or (look == "error" and never_runs):
                 failed.setdefault("shape", sentence)
             failed.setdefault(case.part, sentence)
-            if picture is None and isinstance(got[0].value, torch.Tensor):
-                picture = (got[0].value, want[0].value)
         first = next(iter(failed), None)
         verdict = Verdict(
             self.number, self.title, self.see, tuple((part.name, part.name not in failed) for part in self.parts),
             self._credit(failed), self.points, failed=first, what=failed.get(first or "", ""),
-            printed=answers[0][0].printed, picture=picture if show and self.draw else None,
+            printed=answers[0][0].printed,
         )  # fmt: skip
-        return verdict if verdict.passed else self._name(verdict, cases, answers)
+        if verdict.passed:
+            return verdict
+        if show and self.draw:
+            wrong = next(i for i, (_, sentence) in enumerate(found) if sentence is not None)
+            pair = [self._canonical(group[wrong][0].value) for group in (answers, expected)]
+            if all(isinstance(value, torch.Tensor) for value in pair):
+                verdict = replace(verdict, picture=tuple(pair))
+        return self._name(verdict, cases, answers, expected)
 
     def _look(self, case: Case, got: list[Answer], want: list[Answer]) -> tuple[str, str | None]:
         """(kind of failure, sentence) of one case; the sentence is None when it passes."""
         error = next((answer.error for answer in got if answer.error), None)
         if error:
             return "error", _tell_error(error, self.name)
-        if got[0].changed and not want[0].changed:
-            return "changed", f"changes its argument number {got[0].changed[0] + 1} in place"
-        found = [compare(g.value, w.value) for g, w in zip(got, want, strict=True)]
+        changed = [path for g, w in zip(got, want, strict=True) for path in g.changed if path not in w.changed]
+        if changed:
+            return "changed", f"changes its argument {self._argument(changed[0])} in place: the caller still needs it"
+        pairs = list(zip(got, want, strict=True))
+        found = [difference for g, w in pairs if (difference := compare(g.value, w.value))]
+        wrong_form = next((d for d in found if d.kind in ("type", "shape", "nan")), None)
+        if wrong_form:
+            return wrong_form.kind, wrong_form.text
         if case.holds is not None:
-            wrong_form = next((d for d in found if d and d.kind in ("type", "shape")), None)
-            return (wrong_form.kind, wrong_form.text) if wrong_form else ("value", case.holds(*got))
-        first = found[0]
-        if first is None:
-            return "gradient", _compare_gradients(got[0], want[0], case) if case.calls[0].wrt else None
-        if first.kind in ("type", "shape"):
-            return first.kind, first.text
-        off = "NaN" if first.kind == "nan" else f"{first.size:.2g}"
-        return first.kind, case.says.format(off=off) if case.says else f"the result {first.text}"
+            return "value", case.holds(*got)
+        if found:
+            plain = f"the result {found[0].text}"
+            off = f"{found[0].size:.2g}"
+            return "value", case.says.format(off=off) if case.says and found[0].size < math.inf else plain
+        gradients = [self._look_at_gradients(g, w, call) for (g, w), call in zip(pairs, case.calls, strict=True)]
+        return "gradient", next((sentence for sentence in gradients if sentence), None)
+
+    def _look_at_gradients(self, got: Answer, want: Answer, call: Call) -> str | None:
+        for path, mine, true in zip(call.wrt, got.grads or [], want.grads or [], strict=True):
+            if true is None:
+                continue
+            which = repr(path[1]) if isinstance(path, tuple) else self._argument(path)
+            if mine is None:
+                return f"the value is right but no gradient reaches {which}"
+            difference = compare(mine, true)
+            if difference:
+                return f"the value is right but the gradient of {which} {difference.text}"
+        return None
+
+    def _argument(self, path: int | str) -> str:
+        """The name of an argument, as the exercise's signature has it."""
+        assert self._reference is not None
+        names = list(inspect.signature(self._reference).parameters)
+        return path if isinstance(path, str) else names[path] if path < len(names) else f"number {path + 1}"
 
     def _credit(self, failed: dict[str, str]) -> float:
         right = [part for part in self.parts if part.name not in failed]
-        if not any(part.kind == "value" for part in right) or "shape" in failed:
-            return 0.0
+        if not any(part.kind == "value" for part in right):
+            return 0.0  # the shape and the invariants earn nothing by themselves
         return round(self.points * sum(p.weight for p in right) / sum(p.weight for p in self.parts), 2)
 
-    def _name(self, verdict: Verdict, cases: list[Case], answers: list[list[Answer]]) -> Verdict:
+    def _name(self, verdict: Verdict, cases: list[Case], answers: list[list[Answer]],
+              expected: list[list[Answer]]) -> Verdict:  # fmt: skip
         """The verdict with the known mistake that gives the same answers, if there is one."""
         flat = [answer for group in answers for answer in group]
         if all(a.error and a.error["type"] == "NotImplementedError" for a in flat):
             return replace(verdict, blank=True, failed="shape")
         for variant in self.mistakes.values():
-            theirs = [a for group in self.ask(run_variant(self.name, variant.function), cases) for a in group]
-            gaps = [_gap(self._plain(a), self._plain(b)) for a, b in zip(flat, theirs, strict=True)]
-            if max(gaps) <= SAME:
+            theirs = self.ask(run_variant(self.name, variant.function), cases)
+            gap = max(self._apart(*four) for four in zip(cases, answers, theirs, expected, strict=True))
+            if gap <= SAME:
+                how = "your answers are exactly that mistake's"
                 if any(a.error for a in flat):
-                    looks = f"like {variant.looks}: that fails in the same way"
-                else:
-                    bound = 10.0 ** math.ceil(math.log10(max(*gaps, 1e-7)))
-                    looks = f"like {variant.looks}: your numbers equal that mistake's to {bound:.0e}"
+                    how = "that fails in the same way"
+                elif gap > 0:
+                    how = f"your numbers equal that mistake's to 1e{max(-7, math.ceil(math.log10(gap)))}"
+                looks = f"like {variant.looks}: {how}"
                 return replace(verdict, looks=looks, think=variant.think, mistake=variant.name)
         return verdict
+
+    def _apart(self, case: Case, ours: list[Answer], theirs: list[Answer], want: list[Answer]) -> float:
+        """How far our answers to one case are from a mistake's: 0 for the same, inf for different in kind."""
+        if case.random:
+            told = [_without_numbers(self._look(case, got, want)[1] or "") for got in (ours, theirs)]
+            return 0.0 if told[0] == told[1] else math.inf
+        return max(_gap(self._plain(a), self._plain(b)) for a, b in zip(ours, theirs, strict=True))
 
     def _plain(self, answer: Answer) -> Answer:
         return answer if answer.error else replace(answer, value=self._canonical(answer.value))
@@ -413,8 +468,11 @@ class Exercise:
     def ask(self, run: Run, cases: list[Case], device: str = "cpu", trusted: bool = False) -> list[list[Answer]]:
         """Put the calls of all cases to a runner; answers grouped as the cases are."""
         wire = [self._wire(call, trusted) for case in cases for call in case.calls]
-        replies = iter([_read(reply) for reply in run(wire, device)])
-        return [[next(replies) for _ in case.calls] for case in cases]
+        replies = run(wire, device)
+        if not isinstance(replies, list) or len(replies) != len(wire):
+            replies = [{} for _ in wire]  # unreadable, each of them
+        answers = iter([_read(reply) for reply in replies])
+        return [[next(answers) for _ in case.calls] for case in cases]
 
     def _wire(self, call: Call, trusted: bool) -> dict:
         """`trusted`: the reference itself, which may call anything and take its time."""
@@ -433,6 +491,7 @@ class Exercise:
     def _expected(self, cases: list[Case]) -> list[list[Answer]]:
         """The reference's answers, in float64."""
         precise = [replace(case, calls=tuple(_precise(call) for call in case.calls)) for case in cases]
+        assert self._reference is not None
         answers = self.ask(run_variant(self.name, self._reference), precise, trusted=True)
         for group in answers:
             for answer in group:
@@ -463,15 +522,19 @@ class Exercise:
 # ---------------------------------------------------------------- small helpers of the above
 
 
-def _read(reply: dict) -> Answer:
-    grads = reply["grads"]
-    return Answer(
-        runner.unpack(reply["value"]),
-        None if grads is None else [runner.unpack(grad) for grad in grads],
-        tuple(reply["changed"]),
-        reply["error"],
-        reply["printed"],
-    )
+def _read(reply: Any) -> Answer:
+    """A wire answer, which may come from a process that a student controls: what is malformed is an error."""
+    try:
+        error, grads = reply["error"], reply["grads"]
+        return Answer(
+            runner.unpack(reply["value"]),
+            None if grads is None else [runner.unpack(grad) for grad in grads],
+            tuple(path if isinstance(path, int) else str(path) for path in reply["changed"]),
+            None if error is None else {key: str(error[key]) for key in ("type", "message", "line")},
+            str(reply["printed"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError):
+        return Answer(error={"type": "Unreadable", "message": "", "line": ""})
 
 
 def _precise(call: Call) -> Call:
@@ -490,26 +553,19 @@ def _precise(call: Call) -> Call:
 def _tell_error(error: dict, name: str) -> str:
     if error["type"] == "Refused":
         return error["message"]
-    if error["type"] == "KeyError" and error["message"] == repr(name):
+    if error["type"] == "NotThere":
         return f"there is no {name} yet: run the cell that defines it"
+    if error["type"] == "NotCallable":
+        return f"{name} is a value of type {error['message']}, not a function"
     if error["type"] == "TimeLimit":
         return f"{error['message']}: is there a loop that never ends?"
+    if error["type"] == "KeyboardInterrupt":
+        return "was interrupted before it finished"
+    if error["type"] == "Unreadable":
+        return "gave an answer that cannot be read"
     where = f", in your line  {error['line']}" if error["line"] else ""
     message = error["message"].split("\n")[0][:160]
     return f"raises {error['type']}: {message}{where}" if message else f"raises {error['type']}{where}"
-
-
-def _compare_gradients(got: Answer, want: Answer, case: Case) -> str | None:
-    for path, mine, true in zip(case.calls[0].wrt, got.grads or [], want.grads or [], strict=False):
-        if true is None:
-            continue
-        which = repr(path[1]) if isinstance(path, tuple) else f"argument number {path + 1}"
-        if mine is None:
-            return f"the value is right but no gradient reaches {which}"
-        found = compare(mine, true)
-        if found:
-            return f"the value is right but the gradient of {which} {found.text}"
-    return None
 
 
 def _gap(a: Answer, b: Answer) -> float:
@@ -517,14 +573,13 @@ def _gap(a: Answer, b: Answer) -> float:
     if (a.error is None) != (b.error is None) or a.changed != b.changed:
         return math.inf
     if a.error and b.error:
-        same = a.error["type"] == b.error["type"] and _shape_of(a.error) == _shape_of(b.error)
-        return 0.0 if same else math.inf
+        told = [(error["type"], _without_numbers(error["message"])) for error in (a.error, b.error)]
+        return 0.0 if told[0] == told[1] else math.inf
     return max(_value_gap(a.value, b.value), _value_gap(a.grads, b.grads))
 
 
-def _shape_of(error: dict) -> str:
-    """An error's message without its numbers."""
-    return "".join(c for c in error["message"].split("\n")[0] if not c.isdigit())[:80]
+def _without_numbers(message: str) -> str:
+    return re.sub(r"[-+]?\d[\d.]*(e[-+]?\d+)?", "#", message.split("\n")[0])[:80]
 
 
 def _value_gap(a: Any, b: Any) -> float:
