@@ -6,5 +6,6 @@ Importing this needs torch, numpy and safetensors only.
 
 from .config import BertConfig
 from .model import Bert
+from .wordpiece import WordPiece
 
-__all__ = ["Bert", "BertConfig"]
+__all__ = ["Bert", "BertConfig", "WordPiece"]
