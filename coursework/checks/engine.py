@@ -70,7 +70,7 @@ class Case:
     Without `holds`, the answers must equal the reference's; `{off}` in `says` becomes the largest difference. With
     `holds`, it gets the answers to all calls (of the right type and shape, free of NaN where the reference is) and
     returns None or a sentence of its own. `random`: the answers depend on a random generator, so a mistake is
-    recognised by that sentence and not by the numbers.
+    recognised by that sentence and not by the numbers. `raises`: the right answer to each call is this error.
     """
 
     part: str
@@ -78,6 +78,7 @@ class Case:
     says: str = ""
     holds: Callable[..., str | None] | None = None
     random: bool = False
+    raises: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,11 @@ def compare(got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL) -> Diff
             return Difference("type", f"returns {describe(got)}, expected {describe(want)}")
         if set(got) != set(want):
             return Difference("shape", f"returns the keys {sorted(map(str, got))}")
-        return compare([got[k] for k in want], list(want.values()), rtol, atol)
+        for key in want:
+            difference = compare(got[key], want[key], rtol, atol)
+            if difference:
+                return replace(difference, text=f"{difference.text}, in {key!r}")
+        return None
     if isinstance(want, float) and isinstance(got, torch.Tensor) and got.numel() == 1:
         got = got.item()  # a number in a tensor is a number
     if isinstance(want, (int, float)) and not isinstance(want, bool):
@@ -364,7 +369,9 @@ class Exercise:
         expected = self._expected(cases)
         kind = {part.name: part.kind for part in self.parts}
         found = [self._look(*three) for three in zip(cases, answers, expected, strict=True)]
-        values = [look for case, (look, _) in zip(cases, found, strict=True) if kind[case.part] == "value"]
+        values = [
+            look for case, (look, _) in zip(cases, found, strict=True) if kind[case.part] == "value" and not case.raises
+        ]
         never_runs = all(look == "error" for look in values)
         failed: dict[str, str] = {}  # part -> its first sentence, the first failing case first
         for case, (look, sentence) in zip(cases, found, strict=True):
@@ -390,6 +397,9 @@ class Exercise:
 
     def _look(self, case: Case, got: list[Answer], want: list[Answer]) -> tuple[str, str | None]:
         """(kind of failure, sentence) of one case; the sentence is None when it passes."""
+        if case.raises:
+            said = next((said for answer in got if (said := _misses(case, answer, self.name))), None)
+            return "value", said
         error = next((answer.error for answer in got if answer.error), None)
         if error:
             return "error", _tell_error(error, self.name)
@@ -458,7 +468,10 @@ class Exercise:
         if case.random:
             told = [_without_numbers(self._look(case, got, want)[1] or "") for got in (ours, theirs)]
             return 0.0 if told[0] == told[1] else math.inf
-        return max(_gap(self._plain(a), self._plain(b)) for a, b in zip(ours, theirs, strict=True))
+        pairs = list(zip(ours, theirs, strict=True))
+        if case.raises and all(a.error and b.error for a, b in pairs):  # everybody words an error his own way
+            return 0.0 if all(_kind(a) == _kind(b) for a, b in pairs) else math.inf
+        return max(_gap(self._plain(a), self._plain(b)) for a, b in pairs)
 
     def _plain(self, answer: Answer) -> Answer:
         return answer if answer.error else replace(answer, value=self._canonical(answer.value))
@@ -493,9 +506,9 @@ class Exercise:
         precise = [replace(case, calls=tuple(_precise(call) for call in case.calls)) for case in cases]
         assert self._reference is not None
         answers = self.ask(run_variant(self.name, self._reference), precise, trusted=True)
-        for group in answers:
+        for case, group in zip(cases, answers, strict=True):
             for answer in group:
-                assert answer.error is None, f"the reference of {self.number} fails: {answer.error}"
+                assert _kind(answer) == case.raises, f"the reference of {self.number} fails: {answer.error}"
         return answers
 
     # ------------------------------------------------------------ how it is called
@@ -548,6 +561,19 @@ def _precise(call: Call) -> Call:
         return value
 
     return replace(call, args=up(call.args), kwargs=up(call.kwargs), cotangents=up(call.cotangents))
+
+
+def _kind(answer: Answer) -> str:
+    return answer.error["type"] if answer.error else ""
+
+
+def _misses(case: Case, answer: Answer, name: str) -> str | None:
+    """What is said of an answer that should have been the error `case.raises`."""
+    if answer.error is None:
+        return case.says or f"should raise {case.raises}, and returns {describe(answer.value)}"
+    if answer.error["type"] == case.raises:
+        return None
+    return f"{_tell_error(answer.error, name)}: raise a {case.raises} that says what to do"
 
 
 def _tell_error(error: dict, name: str) -> str:
