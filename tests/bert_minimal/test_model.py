@@ -1,5 +1,6 @@
 """The encoder against transformers' BertModel, and against itself under padding, batching and order."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -219,3 +220,57 @@ def test_real_weights_equal_transformers(minilm):
         for out in (ours, theirs):
             ((out.last_hidden_state[real] * cotangent).sum() + out.pooler_output.sum()).backward()
         assert_gradients_close(model, twin)
+
+
+on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+
+
+@on_gpu
+@pytest.mark.parametrize("name", ["base", "large"])
+def test_published_sizes_train_in_bf16_on_a_gpu(name):
+    """Forward and backward, near the same model in float32: every gradient arrives and is finite."""
+    torch.manual_seed(0)
+    config = BertConfig.preset(name, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    model = Bert(config).cuda()
+    inputs = {key: x.cuda() for key, x in batch((128, 5, 77), config=config).items()}
+    with torch.no_grad():
+        exact = model(**inputs).last_hidden_state
+    model = model.bfloat16()
+    out = model(**inputs)
+    assert out.last_hidden_state.dtype == torch.bfloat16
+    off = (out.last_hidden_state - exact).norm() / exact.norm()
+    assert off < 0.03, f"bf16 is {off:.1%} away from float32"
+    (out.last_hidden_state.float().square().mean() + out.pooler_output.float().sum()).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@on_gpu
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_streams_of_one_shape_compile_once(dropout):
+    """Other lengths in the same fixed shape: no graph break, no recompilation, the eager numbers."""
+    config = replace(BertConfig.preset("tiny"), attention_probs_dropout_prob=dropout, hidden_dropout_prob=0.0)
+    model = Bert(config).cuda().bfloat16().train(dropout > 0)
+    ids = torch.randint(1, config.vocab_size, (256,), device="cuda")
+    torch._dynamo.reset()  # forget what other tests compiled
+    compiled = torch.compile(model.stream, fullgraph=True, dynamic=False)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for ends in (
+            [0, 64, 100, 164, 200, 256, 256],
+            [0, 10, 20, 70, 130, 192, 256],
+            [0, 64, 128, 192, 256, 256, 256],
+        ):
+            cu_seqlens = torch.tensor(ends, dtype=torch.int32, device="cuda")
+            positions = torch.cat([torch.arange(b - a) for a, b in itertools.pairwise(ends)]).cuda()
+            stream = dict(input_ids=ids, token_type_ids=ids * 0, position_ids=positions, cu_seqlens=cu_seqlens)
+            out = compiled(**stream, max_seqlen=64)
+            out.float().square().mean().backward()
+            assert out.isfinite().all()
+            if dropout == 0:
+                assert_close(out.float(), model.stream(**stream, max_seqlen=64).float(), 0.03)
+    assert all(p.grad.isfinite().all() for n, p in model.named_parameters() if not n.startswith("pooler"))
+
+
+@on_gpu
+def test_ids_left_on_the_cpu_are_refused():
+    with pytest.raises(ValueError, match=r"input_ids is on cpu, the model on cuda:0: move it with .to\('cuda:0'\)"):
+        Bert(CONFIG).cuda()(input_ids=IDS)
