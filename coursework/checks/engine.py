@@ -451,8 +451,7 @@ class Exercise:
         if all(a.error and a.error["type"] == "NotImplementedError" for a in flat):
             return replace(verdict, blank=True, failed="shape")
         for variant in self.mistakes.values():
-            theirs = self.ask(run_variant(self.name, variant.function), cases)
-            gap = max(self._apart(*four) for four in zip(cases, answers, theirs, expected, strict=True))
+            gap = self._apart(variant, cases, answers, expected)
             if gap <= SAME:
                 how = "your answers are exactly that mistake's"
                 if any(a.error for a in flat):
@@ -463,15 +462,20 @@ class Exercise:
                 return replace(verdict, looks=looks, think=variant.think, mistake=variant.name)
         return verdict
 
-    def _apart(self, case: Case, ours: list[Answer], theirs: list[Answer], want: list[Answer]) -> float:
-        """How far our answers to one case are from a mistake's: 0 for the same, inf for different in kind."""
-        if case.random:
-            told = [_without_numbers(self._look(case, got, want)[1] or "") for got in (ours, theirs)]
-            return 0.0 if told[0] == told[1] else math.inf
-        pairs = list(zip(ours, theirs, strict=True))
-        if case.raises and all(a.error and b.error for a, b in pairs):  # everybody words an error his own way
-            return 0.0 if all(_kind(a) == _kind(b) for a, b in pairs) else math.inf
-        return max(_gap(self._plain(a), self._plain(b)) for a, b in pairs)
+    def _apart(self, variant: Variant, cases: list[Case], answers: list[list[Answer]],
+               expected: list[list[Answer]]) -> float:  # fmt: skip
+        """How far our answers are from a mistake's, relatively; inf as soon as one case tells them apart."""
+        gap = 0.0
+        for case, ours, want in zip(cases, answers, expected, strict=True):
+            (theirs,) = self.ask(run_variant(self.name, variant.function), [case])
+            if case.random:
+                told = [_without_numbers(self._look(case, got, want)[1] or "") for got in (ours, theirs)]
+                gap = max(gap, 0.0 if told[0] == told[1] else math.inf)
+            else:
+                gap = max(gap, *(_gap(self._plain(a), self._plain(b)) for a, b in zip(ours, theirs, strict=True)))
+            if gap > SAME:
+                return math.inf
+        return gap
 
     def _plain(self, answer: Answer) -> Answer:
         return answer if answer.error else replace(answer, value=self._canonical(answer.value))
