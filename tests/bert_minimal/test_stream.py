@@ -66,16 +66,16 @@ def test_flash_equals_definition(dtype):
     torch.testing.assert_close(ours_grad.double().cpu(), grad, atol=step * grad.abs().max().item(), rtol=0)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", [by_runs, by_padding])
 def test_attention_dropout(kernel):
     """All dropped: nothing is left. Some dropped: the mean over many draws is the undropped value."""
     cu_seqlens, qkv = cumulated(RAGGED), loud(sum(RAGGED), 3, H, d)
     assert (kernel(*qkv.unbind(1), cu_seqlens, 7, 1.0) == 0).all()
     torch.manual_seed(0)
-    draws = torch.stack([kernel(*qkv.unbind(1), cu_seqlens, 7, 0.3) for _ in range(800)])
+    draws = torch.stack([kernel(*qkv.unbind(1), cu_seqlens, 7, 0.3) for _ in range(300)])
     expected = definition(*qkv.unbind(1), cu_seqlens)
     assert draws.std(0).max() > 0.3
-    assert ((draws.mean(0) - expected).abs() < 6 * draws.std(0) / 800**0.5 + 1e-9).all()
+    assert ((draws.mean(0) - expected).abs() < 6 * draws.std(0) / 300**0.5 + 1e-9).all()
 
 
 def test_sequences_do_not_see_each_other():
