@@ -118,10 +118,6 @@ def by_padding(query, key, value, cu_seqlens, max_seqlen, dropout_p=0.0) -> Tens
         return padded.unflatten(0, (batch, max_seqlen)).transpose(1, 2)
 
     padding = torch.arange(max_seqlen, device=query.device) >= cu_seqlens.diff()[:, None]  # (B, S)
-    bias = query.new_zeros(batch, 1, 1, max_seqlen).masked_fill(
-        padding[:, None, None, :], very_negative(query.dtype)
-    )
-    context = F.scaled_dot_product_attention(
-        pad(query), pad(key), pad(value), attn_mask=bias, dropout_p=dropout_p
-    )
+    bias = query.new_zeros(batch, 1, 1, max_seqlen).masked_fill(padding[:, None, None, :], very_negative(query.dtype))
+    context = F.scaled_dot_product_attention(pad(query), pad(key), pad(value), attn_mask=bias, dropout_p=dropout_p)
     return context.transpose(1, 2).flatten(0, 1).index_select(0, place)
