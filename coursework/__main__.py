@@ -1,0 +1,73 @@
+"""The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes."""
+
+import sys
+
+USAGE = __doc__
+
+
+def doctor() -> int:
+    """Say what this machine has, what is missing or odd, and what to do."""
+    from coursework.doctor import main
+
+    return main()
+
+
+def release(check: bool = False) -> int:
+    """Make exercises/ from solutions/ with nbgrader.
+
+    Args:
+        check: change nothing; exit with 1 if something would change.
+    """
+    from coursework.build import BuildError
+    from coursework.build import release as run
+
+    try:
+        changed = run(check=check)
+    except BuildError as error:
+        return _fail(error)
+    for name in changed:
+        print(f"exercises/{name} {'differs' if check else 'written'}")
+    if not changed:
+        print("exercises/ are up to date")
+    return 1 if check and changed else 0
+
+
+def lessons(check: bool = False, every: bool = False) -> int:
+    """Execute the lessons whose code has changed and store their outputs.
+
+    Args:
+        check: run nothing; exit with 1 if a lesson is stale.
+        every: execute the others too.
+    """
+    from coursework.build import BuildError
+    from coursework.lessons import run, stale
+
+    if check:
+        old = stale()
+        for path in old:
+            print(f"{path} is stale: make lessons")
+        return 1 if old else 0
+    try:
+        done = run(every=every)
+    except BuildError as error:
+        return _fail(error)
+    print(f"{len(done)} lessons executed" if done else "all lessons are up to date")
+    return 0
+
+
+def _fail(error: Exception) -> int:
+    print(error, file=sys.stderr)
+    return 1
+
+
+def main() -> None:
+    import tyro
+
+    from coursework.grading.command import grade
+
+    commands = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade}
+    sys.exit(tyro.extras.subcommand_cli_from_dict(commands, prog="python -m coursework", description=USAGE))
+
+
+if __name__ == "__main__":
+    main()
