@@ -36,10 +36,11 @@ class Stream(NamedTuple):
     max_seqlen: int
 
 
+@torch.compiler.disable  # how many tokens there are is read back from the device
 def pack(input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> tuple[Stream, Tensor]:
     """Drop the padding: three (B, S) tensors -> the stream and `where` (N,), each token's place in B * S.
 
-    Not for a compiled region: how many tokens there are is read back from the device.
+    A model compiled whole runs this part eagerly and compiles the rest.
     """
     where = attention_mask.flatten().nonzero().squeeze(1)
     lengths = attention_mask.bool().sum(dim=1)  # (B,)

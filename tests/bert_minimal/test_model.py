@@ -200,6 +200,17 @@ def test_stream_compiles_as_one_piece():
     assert_close(compiled(**stream._asdict()), model.stream(**stream._asdict()))
 
 
+@pytest.mark.long
+def test_padded_door_may_be_compiled_too():
+    """The packing runs eagerly, the rest compiled; other lengths give other shapes and still the right numbers."""
+    model = make_loud(Bert(CONFIG)).eval()
+    compiled = torch.compile(model)
+    with torch.no_grad():
+        for lengths in ((7, 4, 9), (3, 5, 2)):
+            inputs = batch(lengths)
+            assert_close(compiled(**inputs).last_hidden_state, model(**inputs).last_hidden_state)
+
+
 def test_real_weights_equal_transformers(minilm):
     """MiniLM-L6, 22.7 million parameters that somebody trained."""
     model = Bert.from_pretrained(minilm)
