@@ -73,5 +73,5 @@ bench: $(READY)
 	[ -n "$$found" ] || { echo "benchmarks/ holds no script yet"; exit 1; }
 
 site: $(READY)
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
-	@echo "open docs/_build/html/index.html"
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . docs/_build/html
+	@echo "open docs/_build/html/docs/index.html"
