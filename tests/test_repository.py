@@ -2,8 +2,10 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -92,6 +94,72 @@ def test_make_has_its_targets_and_they_set_up_first():
     text = (ROOT / "Makefile").read_text()
     for target in TARGETS:
         assert re.search(rf"^{target}: \$\(READY\)", text, re.MULTILINE), target
+
+
+FAKE_PYTHON = """#!/bin/sh
+# A Python of the version {verdict}; the environments that it makes log what is asked of them.
+case "$1 $2" in
+  "-m venv") mkdir -p .venv/bin
+    printf '#!/bin/sh\\necho "$@" >> asked.log\\n' > .venv/bin/python && chmod +x .venv/bin/python ;;
+  *) exit {code} ;;
+esac
+"""
+
+
+@pytest.fixture
+def fresh_folder(tmp_path):
+    """make(**variables) in a folder without .venv, where python3 is too old and python3.12 is not."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("sh", "mkdir", "chmod", "touch", "rm", "id", "make", "printf"):
+        (programs / name).symlink_to(shutil.which(name))
+    for name, code in (("python3", 1), ("python3.12", 0)):
+        (programs / name).write_text(FAKE_PYTHON.format(verdict="old" if code else "new", code=code))
+        (programs / name).chmod(0o755)
+
+    def make(*arguments):
+        environment = {"PATH": str(programs)}
+        return subprocess.run(["make", *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    make.folder = tmp_path
+    return make
+
+
+def test_make_setup_takes_the_first_python_that_is_new_enough(fresh_folder):
+    done = fresh_folder("setup")
+    assert done.returncode == 0, done.stderr
+    assert "making .venv with python3.12" in done.stdout
+    torch_first, course = (fresh_folder.folder / "asked.log").read_text().splitlines()
+    assert torch_first.endswith("-c constraints.txt torch")
+    assert course.endswith("-c constraints.txt torch -e .[course,dev]")
+
+
+def test_make_setup_does_nothing_the_second_time(fresh_folder):
+    fresh_folder("setup")
+    (fresh_folder.folder / "asked.log").unlink()
+    began = time.perf_counter()
+    assert fresh_folder("setup").returncode == 0
+    assert time.perf_counter() - began < 1
+    assert not (fresh_folder.folder / "asked.log").exists()
+
+
+def test_make_setup_takes_another_index_and_no_pins(fresh_folder):
+    fresh_folder("setup", "TORCH_INDEX=https://example.org/cpu", "PINS=", "TORCH=torch==2.6.*")
+    torch_first, course = (fresh_folder.folder / "asked.log").read_text().splitlines()
+    assert torch_first.endswith("--index-url https://example.org/cpu torch==2.6.*")
+    assert course.endswith("torch==2.6.* -e .[course,dev]")
+    assert "constraints" not in torch_first + course
+
+
+def test_make_setup_without_a_python_says_what_to_do(fresh_folder):
+    (fresh_folder.folder / "programs" / "python3.12").unlink()
+    done = fresh_folder("setup")
+    assert done.returncode != 0
+    for hint in ("No Python 3.11", "apt-get install python3", "brew install", "environment.yml"):
+        assert hint in done.stdout
+    assert not (fresh_folder.folder / ".venv").exists()
 
 
 def test_continuous_integration_runs_the_same_commands():
