@@ -71,16 +71,19 @@ def learn_pieces(words: Mapping[str, int], size: int, rule: str, min_count: int)
         minus_score, (a, b) = heapq.heappop(heap)
         if together[a, b] < min_count or -minus_score != score(a, b):
             continue  # out of date: if the pair is still worth something, it was pushed again
-        # For the ratio, all pairs with a or b: count(a) and count(b) are about to fall.
-        changed = partners[a] | partners[b] if rule == "ratio" else set()
+        changed = set()
+        if rule == "ratio":  # count(a) and count(b) are about to fall: every pair with one of them changes
+            for piece in (a, b):
+                partners[piece] = {pair for pair in partners[piece] if together[pair] >= min_count}
+                changed |= partners[piece]
         for at in where.pop((a, b)):
             changed |= count(at, -1)
             split[at] = joined(split[at], a, b)
             changed |= count(at, 1)
         push(changed)
-        if (piece := a + b[2:]) not in known:  # a##bc and ab##c are two pairs, and one piece
-            known.add(piece)
-            learned.append(piece)
+        if a + b[2:] not in known:  # a##bc and ab##c are two pairs, and one piece
+            known.add(a + b[2:])
+            learned.append(a + b[2:])
     return learned
 
 
