@@ -59,15 +59,6 @@ def _proportional(got: torch.Tensor, want: torch.Tensor, tolerance: float = 1e-4
     return bool(factor > 0) and float((got - factor * want).abs().max()) < tolerance * float(got.abs().max())
 
 
-@attention_scores.reward
-def _(function):
-    print("What the scale is for: the spread of the scores of random vectors, by your function")
-    for size in (16, 256):
-        query, key = torch.randn(1, 1, 200, size), torch.randn(1, 1, 200, size)
-        scores = function(query, key)
-        print(f"  d = {size:<4} {float(scores.std()):5.2f}   without the scale {float((query @ key.mT).std()):5.2f}")
-
-
 # ---------------------------------------------------------------- 01.2 mask to bias
 
 mask_to_bias = Exercise(
@@ -542,13 +533,6 @@ def _projects(plain, full, weights) -> str | None:
     return "the output is not context · Wᵀ + b with the weights of the output projection"
 
 
-@multi_head_attention.reward
-def _(function):
-    from coursework.checks.rewards import first_layer_of_minilm
-
-    first_layer_of_minilm(function)
-
-
 # ---------------------------------------------------------------- 01.7 causal mask
 
 causal_mask = Exercise(
@@ -587,4 +571,12 @@ def _looks_back(allowed: torch.Tensor) -> str | None:
 
 
 # Known mistakes and right alternatives register themselves with the exercises above.
-from coursework.checks import attention_alternatives, attention_mistakes  # noqa: E402, F401
+from coursework.checks import attention_alternatives, attention_mistakes, rewards  # noqa: E402, F401
+
+attention_scores.reward(rewards.spread_of_scores)
+mask_to_bias.reward(rewards.padding_gets_nothing)
+scaled_dot_product_attention.reward(rewards.what_the_seal_looks_at)
+split_heads.reward(rewards.twelve_heads)
+merge_heads.reward(rewards.nothing_is_lost)
+multi_head_attention.reward(rewards.first_layer_of_minilm)
+causal_mask.reward(rewards.a_sentence_under_the_mask)

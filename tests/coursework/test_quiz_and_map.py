@@ -47,7 +47,7 @@ def test_letters_that_are_no_choice_are_refused(answer, guess):
         quiz("Which?", CHOICES, answer, guess)
 
 
-@pytest.mark.parametrize("ask", all_quizzes())
+@pytest.mark.parametrize("ask", list(all_quizzes()))
 def test_every_question_explains_every_choice_at_length(ask):
     page = ask().data
     whys = re.findall(r"(?:Yes|No)\.</b> (.*?)</div>", page)

@@ -1,0 +1,1 @@
+"""Drawings of single lessons, out of the way of what the lessons compute. One module a unit."""

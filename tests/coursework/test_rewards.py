@@ -1,0 +1,38 @@
+"""Rewards of unit 01: what they print comes from the student's function and real weights, and never waits for a hub."""
+
+import pytest
+import torch
+
+from coursework.checks import attention, rewards
+from coursework.checks.engine import Exercise
+
+EXERCISES = [value for value in vars(attention).values() if isinstance(value, Exercise)]
+
+
+def test_every_exercise_of_unit_01_has_a_reward():
+    assert all(exercise._reward is not None for exercise in EXERCISES)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_rewards_say_what_was_made_possible(exercise, minilm, capsys):
+    right = next(iter(exercise.alternatives.values())).function
+    exercise._reward(right)
+    assert "What this made possible" in capsys.readouterr().out
+
+
+def test_numbers_are_the_functions_own(minilm, capsys):
+    rewards.what_the_seal_looks_at(lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v))
+    assert "“letter” 0.48" in capsys.readouterr().out
+    rewards.padding_gets_nothing(lambda mask: torch.zeros(len(mask), 1, 1, mask.size(1)))  # a bias that hides nothing
+    without, with_bias = [line for line in capsys.readouterr().out.splitlines() if "your bias" in line]
+    assert without.split()[-4] == with_bias.split()[-4] != "0.0%"
+    rewards.first_layer_of_minilm(lambda hidden, weights, heads, mask: torch.zeros_like(hidden))
+    assert "differ by 0e+00" not in capsys.readouterr().out
+
+
+def test_without_weights_a_reward_says_how_to_get_them(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("BERT_MINIMAL_CACHE", str(tmp_path))
+    rewards.first_layer.cache_clear()
+    rewards.twelve_heads(None)
+    rewards.first_layer.cache_clear()
+    assert "run the end of the lesson" in capsys.readouterr().out
