@@ -1,6 +1,7 @@
 """The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes."""
 
 import sys
+from pathlib import Path
 
 USAGE = __doc__
 
@@ -55,6 +56,20 @@ def lessons(check: bool = False, every: bool = False) -> int:
     return 0
 
 
+def report(out: Path = Path("graded")) -> int:
+    """Print the report on the class that `grade` wrote.
+
+    Args:
+        out: the folder that `grade` was told to write to.
+    """
+    path = out / "report.md"
+    if not path.exists():
+        print(f"there is no {path}: first python -m coursework grade FOLDER --out {out}", file=sys.stderr)
+        return 1
+    print(path.read_text(encoding="utf-8"))
+    return 0
+
+
 def _fail(error: Exception) -> int:
     print(error, file=sys.stderr)
     return 1
@@ -64,8 +79,10 @@ def main() -> None:
     import tyro
 
     from coursework.grading.command import grade
+    from coursework.mistakes import main as mistakes
 
-    commands = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade}
+    commands = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade, "report": report}
+    commands["mistakes"] = mistakes
     sys.exit(tyro.extras.subcommand_cli_from_dict(commands, prog="python -m coursework", description=USAGE))
 
 

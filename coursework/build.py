@@ -8,9 +8,7 @@ makes a rerun that changes nothing give the same bytes.
 """
 
 import copy
-import importlib
 import json
-import pkgutil
 import re
 import shutil
 import sys
@@ -18,9 +16,9 @@ import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from coursework import checks
 from coursework.notebook import badge, setup_cell
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -181,33 +179,19 @@ def normalise(paths: list[Path], root: Path = ROOT, check: bool = False) -> list
 # ---------------------------------------------------------------- what notebooks and checks must agree on
 
 
-def units() -> dict[str, ModuleType]:
-    """Unit "01_attention" -> its module of checks, coursework.checks.attention, which says LESSON = "01_attention"."""
-    import coursework.checks
-
-    names = [module.name for module in pkgutil.iter_modules(coursework.checks.__path__)]
-    modules = [importlib.import_module(f"coursework.checks.{name}") for name in names]
-    pairs = [(getattr(module, "LESSON", ""), name, module) for name, module in zip(names, modules, strict=True)]
-    return {unit: module for unit, name, module in sorted(pairs, key=lambda p: p[:2]) if unit[3:] == name}
-
-
-def exercises_of(module: ModuleType) -> list:
-    """The Exercise objects of a unit, in the order of their definition."""
-    from coursework.checks.engine import Exercise
-
-    return [value for value in vars(module).values() if isinstance(value, Exercise)]
-
-
-def disagreements(notebook: Any, module: ModuleType) -> list[str]:
+def disagreements(notebook: Any, unit: str) -> list[str]:
     """Sentences on where an assignment (with solutions) and its checks differ; empty when all is well."""
+    try:
+        short = checks.unit(unit).__name__.rpartition(".")[2]
+    except LookupError as error:
+        return [str(error)]
     said = []
-    exercises = {exercise.name: exercise for exercise in exercises_of(module)}
+    exercises = {exercise.name: exercise for exercise in checks.exercises(unit)}
     cells = {cell.id: cell for cell in notebook.cells}
     order = list(cells)
     graded = [cell.id for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
     if graded != list(exercises):
-        said.append(f"graded cells {graded}, but {module.__name__} has {list(exercises)}")
-    short = module.__name__.rpartition(".")[2]
+        said.append(f"graded cells {graded}, but coursework.checks.{short} has {list(exercises)}")
     if f"from coursework.checks import {short} as check" not in cells.get("imports", {}).get("source", ""):
         said.append(f"the cell imports lacks: from coursework.checks import {short} as check")
     for name, exercise in exercises.items():
@@ -298,12 +282,8 @@ def release(root: Path = ROOT, check: bool = False) -> list[str]:
     sources = [where for where in places(root) if where.kind == "solutions"]
     off = normalise([where.path for where in sources], root, check)
     problems = [f"{path} is not in normal form: make release" for path in off] if check else []
-    checks = units()
     for where in sources:
-        if where.unit not in checks:
-            problems.append(f"{where.path}: no module of coursework.checks has LESSON = {where.unit!r}")
-            continue
-        problems += [f"{where.path}: {said}" for said in disagreements(read(root / where.path), checks[where.unit])]
+        problems += [f"{where.path}: {said}" for said in disagreements(read(root / where.path), where.unit)]
     if problems:
         raise BuildError("\n".join(problems))
     with tempfile.TemporaryDirectory() as folder:

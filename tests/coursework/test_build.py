@@ -9,9 +9,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from coursework import build, lessons
+from coursework import build, checks, lessons
 from coursework.build import BuildError, Place, disagreements, dumps, leaks, normal, read, release
-from coursework.checks import attention
 
 UNIT = "01_attention"
 WHERE = Place(Path(f"solutions/{UNIT}/{UNIT}.ipynb"), "solutions", UNIT)
@@ -35,7 +34,7 @@ def assignment():
         cell("code", "setup", "", locked=True),
         cell("code", "imports", "import torch\nfrom coursework.checks import attention as check"),
     ]
-    for exercise in build.exercises_of(attention):
+    for exercise in checks.exercises(UNIT):
         name = exercise.name
         answer = (
             f"def {name}(x):\n    ### BEGIN SOLUTION\n    y = x.{name}_secret(1, 2)\n    return y\n    ### END SOLUTION"
@@ -50,7 +49,7 @@ def assignment():
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch):
+def root(tmp_path):
     """A repository with that one assignment and one lesson."""
     for name in ("pyproject.toml", "nbgrader_config.py"):
         shutil.copy(build.ROOT / name, tmp_path)
@@ -58,7 +57,6 @@ def root(tmp_path, monkeypatch):
     folder = tmp_path / "solutions" / UNIT
     folder.mkdir(parents=True)
     build.write(normal(assignment(), WHERE, *build.address()), folder / f"{UNIT}.ipynb")
-    monkeypatch.setattr(build, "units", lambda: {UNIT: attention})
     return tmp_path
 
 
@@ -120,7 +118,7 @@ def test_ids_become_readable_and_stay():
 def test_a_graded_cell_is_called_by_its_grade_id():
     nb = assignment()
     nb.cells[6]["id"] = "something-else"
-    assert normal(nb, WHERE, *AT).cells[6].id == build.exercises_of(attention)[0].name
+    assert normal(nb, WHERE, *AT).cells[6].id == checks.exercises(UNIT)[0].name
 
 
 @pytest.mark.parametrize(
@@ -142,7 +140,7 @@ def test_what_normal_form_refuses(spoil, says):
 
 
 def test_a_right_assignment_agrees_with_its_checks():
-    assert disagreements(normal(assignment(), WHERE, *AT), attention) == []
+    assert disagreements(normal(assignment(), WHERE, *AT), UNIT) == []
 
 
 @pytest.mark.parametrize(
@@ -163,12 +161,11 @@ def test_a_right_assignment_agrees_with_its_checks():
 def test_each_disagreement_is_told(spoil, says):
     nb = normal(assignment(), WHERE, *AT)
     spoil(nb.cells)
-    assert any(says in sentence for sentence in disagreements(nb, attention))
+    assert any(says in sentence for sentence in disagreements(nb, UNIT))
 
 
-def test_every_unit_is_found_by_its_lesson():
-    assert build.units()[UNIT] is attention
-    assert [e.number for e in build.exercises_of(attention)] == sorted(e.number for e in build.exercises_of(attention))
+def test_an_assignment_without_checks_is_told():
+    assert "no unit '42_nothing'" in disagreements(normal(assignment(), WHERE, *AT), "42_nothing")[0]
 
 
 # ---------------------------------------------------------------- release and leaks
@@ -185,7 +182,7 @@ def test_release_is_nbgraders_and_the_same_each_time(root):
     release(root)
     assert path.read_bytes() == first
     cells = {c.id: c for c in read(path).cells}
-    name = build.exercises_of(attention)[0].name
+    name = checks.exercises(UNIT)[0].name
     assert "raise NotImplementedError()" in cells[f"{name}-answer"].source
     assert "SOLUTION" not in cells[f"{name}-answer"].source
     assert cells[name].metadata.nbgrader.checksum
@@ -218,7 +215,7 @@ def test_a_planted_solution_line_is_found(root, plant):
     assert leaks(root) == []
     path = root / "exercises" / UNIT / f"{UNIT}.ipynb"
     nb = read(path)
-    nb.cells[3].source += "\n" + plant.format(build.exercises_of(attention)[0].name)
+    nb.cells[3].source += "\n" + plant.format(checks.exercises(UNIT)[0].name)
     build.write(nb, path)
     assert leaks(root)
 
@@ -226,7 +223,7 @@ def test_a_planted_solution_line_is_found(root, plant):
 def test_a_leak_in_the_solutions_own_text_stops_the_release(root):
     path = root / "solutions" / UNIT / f"{UNIT}.ipynb"
     nb = read(path)
-    nb.cells[3].source += f"\n<details>x.{build.exercises_of(attention)[0].name}_secret(1, 2)</details>"
+    nb.cells[3].source += f"\n<details>x.{checks.exercises(UNIT)[0].name}_secret(1, 2)</details>"
     build.write(nb, path)
     with pytest.raises(BuildError, match="leak"):
         release(root)
