@@ -21,6 +21,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 .PHONY: setup lab test test-long lint lessons release grade bench site
 
 setup: $(READY)
+	@echo ".venv is ready: make lab, make test"
 
 $(READY): pyproject.toml constraints.txt
 	@if [ ! -x $(BIN)/python ]; then \
