@@ -13,10 +13,10 @@ from typing import NamedTuple
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from .config import BertConfig
-from .model import initialise_parameter
+from .model import Module, initialise_parameter
 
 # Part, our parameter, the file's tensors (stacked row upon row where there are several).
 # # is the layer's number, * stands once for weight and once for bias. A plain `Bert` has no leading "bert.".
@@ -80,7 +80,7 @@ def canonical(name: str) -> str:
     return f"bert.{name}" if name.startswith(("embeddings.", "encoder.", "layers.", "pooler.")) else name
 
 
-def load_weights(model: nn.Module, path: str | os.PathLike) -> Loaded:
+def load_weights(model: Module, path: str | os.PathLike) -> Loaded:
     """Fill every parameter of `model` from a safetensors file; a head that it lacks as a whole starts fresh.
 
     Values become float32 (torch's default dtype). The model may be on the meta device. Raises ValueError,
@@ -93,7 +93,7 @@ def load_weights(model: nn.Module, path: str | os.PathLike) -> Loaded:
         raise ValueError(f"{path} is cut off or no safetensors file ({error}): download it again") from error
 
 
-def _load(model: nn.Module, file, path) -> Loaded:
+def _load(model: Module, file, path) -> Loaded:
     config, parameters = model.config, {canonical(name): p for name, p in model.named_parameters()}
     stored = {canonical(name): name for name in file.keys()}  # noqa: SIM118 (not a dict)
     for twin in TWINS.keys() & stored.keys():
@@ -174,7 +174,7 @@ def from_pretrained(cls, folder_or_id: str | os.PathLike, **changes):
     return model.eval()
 
 
-def state_for_file(model: nn.Module) -> dict[str, Tensor]:
+def state_for_file(model: Module) -> dict[str, Tensor]:
     """Every parameter under the file's names, query, key and value apart again."""
     values = {canonical(name): p.detach().cpu() for name, p in model.named_parameters()}
     state = {}
@@ -186,7 +186,7 @@ def state_for_file(model: nn.Module) -> dict[str, Tensor]:
     return state
 
 
-def save_pretrained(model: nn.Module, folder: str | os.PathLike) -> None:
+def save_pretrained(model: Module, folder: str | os.PathLike) -> None:
     """See `Module.save_pretrained`. Both files are written aside first: each appears whole or not at all."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from .attention import very_negative
 try:
     from torch.nn.attention.varlen import varlen_attn  # torch 2.10 and newer
 except ImportError:
-    varlen_attn = None
+    varlen_attn = None  # type: ignore[assignment]
 
 
 class Stream(NamedTuple):
@@ -81,7 +81,7 @@ def stream_attention(
 
 def by_flash(query, key, value, cu_seqlens, max_seqlen) -> Tensor:
     """The kernel made for streams. Half precision, CUDA compute capability 8.0 and up, no dropout."""
-    return varlen_attn(query, key, value, cu_seqlens, cu_seqlens, max_seqlen, max_seqlen)
+    return varlen_attn(query, key, value, cu_seqlens, cu_seqlens, max_seqlen, max_seqlen)  # type: ignore[return-value]
 
 
 def by_runs(query, key, value, cu_seqlens, max_seqlen, dropout_p=0.0) -> Tensor:

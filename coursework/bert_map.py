@@ -65,8 +65,10 @@ def bert_map(unit: int):
             )  # fmt: skip
             axes.add_patch(box)
             text = f"{piece.unit:02d}  {piece.name}"
-            words = {"color": "white" if built else INK if new else "#666666", "weight": "bold" if new else "normal"}
-            axes.text(piece.x, piece.y, text, ha="center", va="center", fontsize=9.5, zorder=4, **words)
+            axes.text(
+                piece.x, piece.y, text, ha="center", va="center", fontsize=9.5, zorder=4,
+                color="white" if built else INK if new else "#666666", weight="bold" if new else "normal",
+            )  # fmt: skip
         axes.set_title(_title(unit), fontsize=11.5, loc="left")
     return figure_html(figure, _alt(unit))
 
