@@ -134,7 +134,10 @@ class NotCallable(Exception):
 
 @contextlib.contextmanager
 def time_limit(seconds):
-    """Raise TimeLimit in this thread after `seconds`, and again every half second in case it is caught."""
+    """Raise TimeLimit in this thread after `seconds`, and again every half second in case it is caught. None: never."""
+    if seconds is None:
+        yield
+        return
     thread, done = threading.get_ident(), threading.Event()
 
     def interrupt():
@@ -148,11 +151,16 @@ def time_limit(seconds):
     try:
         yield
     finally:
-        while watch.is_alive():
-            with contextlib.suppress(TimeLimit):  # it may strike while we are stopping it
+        stopped = False
+        while not stopped:
+            try:  # it may strike while we are stopping it, and once more after that
                 done.set()
                 watch.join()
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)  # one may be pending
+                for _ in range(100):  # a pending exception comes out at a jump back. Never clear one with
+                    pass  # SetAsyncExc(…, None): CPython 3.11 then stays on its slow path, and cProfile hangs
+                stopped = True
+            except TimeLimit:
+                pass
 
 
 class Excluded(TorchFunctionMode):
@@ -213,7 +221,8 @@ def answer(call, namespace, device="cpu"):
     """Run one wire call against `namespace` and return one wire answer; never raises.
 
     call: {"name", "args", "kwargs", "wrt": paths [position] or [position, key], "cotangents": one an output,
-           "seed", "exclude": operators by name, "modules": packages that hold answers, "seconds"}
+           "seed", "exclude": operators by name, "modules": packages that hold answers,
+           "seconds": its limit, or None}
     answer: {"value", "grads", "changed": positions or keywords of arguments changed in place, "error", "printed"}
     """
     reply: dict = {"value": None, "grads": None, "changed": [], "error": None, "printed": ""}
@@ -227,7 +236,8 @@ def answer(call, namespace, device="cpu"):
     try:
         with quiet(words), same_start(call["seed"]), time_limit(call["seconds"]):
             function = look_up(namespace, call["name"])
-            refuse_borrowed(function, call["modules"])
+            if call["modules"]:
+                refuse_borrowed(function, call["modules"])
             with Excluded(call["exclude"]):
                 value = function(*args, **kwargs)
             if leaves:
@@ -259,11 +269,14 @@ def quiet(words):
 def same_start(seed):
     """Every call starts from the same state of torch and random, and leaves the student's as it was."""
     dtype, precision, state = torch.get_default_dtype(), torch.get_float32_matmul_precision(), random.getstate()
+    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
     torch.set_default_dtype(torch.float32)
     torch.set_float32_matmul_precision("highest")  # a GPU may otherwise round products to 10 bits
     try:
-        with torch.random.fork_rng(), torch.enable_grad():
-            torch.manual_seed(seed)
+        with torch.random.fork_rng(gpus), torch.enable_grad():
+            torch.default_generator.manual_seed(seed)
+            if gpus:
+                torch.cuda.manual_seed_all(seed)
             random.seed(seed)
             yield
     finally:

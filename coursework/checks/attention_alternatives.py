@@ -188,7 +188,7 @@ def einsum_with_a_table_of_places(x):
 
 def _fused(weights):
     names = ("query", "key", "value")
-    return (torch.cat([weights[f"{name}.{kind}"] for name in names]) for kind in ("weight", "bias"))
+    return [torch.cat([weights[f"{name}.{kind}"] for name in names]) for kind in ("weight", "bias")]
 
 
 @multi_head_attention.alternative
@@ -202,8 +202,9 @@ def fused_projection_and_library_kernel(hidden, weights, num_heads, attention_ma
 @multi_head_attention.alternative
 def library_multi_head(hidden, weights, num_heads, attention_mask=None):
     x = hidden.transpose(0, 1)  # it wants (S, B, D)
+    in_weight, in_bias = _fused(weights)
     out, _ = F.multi_head_attention_forward(
-        x, x, x, hidden.size(2), num_heads, *_fused(weights), None, None, False, 0.0,
+        x, x, x, hidden.size(2), num_heads, in_weight, in_bias, None, None, False, 0.0,
         weights["output.weight"], weights["output.bias"], training=False,
         key_padding_mask=None if attention_mask is None else attention_mask == 0,
     )  # fmt: skip

@@ -4,18 +4,38 @@ import torch
 
 
 def draw(yours: torch.Tensor, expected: torch.Tensor) -> None:
-    """Heat maps of the last two dimensions at the first index of all others, and where they differ."""
-    import matplotlib.pyplot as plt
+    """Show heat maps of the last two dimensions at the first index of all others, and where they differ.
 
+    Does nothing outside a notebook, for tensors of other shapes than each other, and for less than two dimensions.
+    """
     if expected.dim() < 2 or yours.shape != expected.shape:
         return
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        return
+    if get_ipython() is None:
+        return
+    from bert_minimal.visualize import figure_html
+
+    figure = picture(yours, expected)
+    display(figure_html(figure, "Heat maps of your answer, the expected one and where they differ"))
+
+
+def picture(yours: torch.Tensor, expected: torch.Tensor):
+    """The matplotlib Figure of `draw`: yours and expected in one scale of colours, and the difference in its own."""
+    from matplotlib.figure import Figure
+
     first = (0,) * (expected.dim() - 2)
-    a, b = yours[first].double(), expected[first].double()
-    low, high = float(b.min()), float(b.max())
-    fig, axes = plt.subplots(1, 3, figsize=(8, 2.6), layout="constrained", facecolor="white")
-    for ax, image, title in zip(axes, (a, b, (a - b).abs()), ("yours", "expected", "difference"), strict=True):
-        limits = {"vmin": 0, "vmax": max(high - low, 1e-9)} if title == "difference" else {"vmin": low, "vmax": high}
-        fig.colorbar(ax.imshow(image, cmap="cividis", **limits), ax=ax)
+    a, b = yours[first].double().cpu(), expected[first].double().cpu()
+    seen = b[b.isfinite()]
+    low, high = (float(seen.min()), float(seen.max())) if seen.numel() else (0.0, 1.0)
+    gap = (a - b).abs().nan_to_num(posinf=high - low)
+    figure = Figure(figsize=(8, 2.6), layout="constrained", facecolor="white")
+    axes = figure.subplots(1, 3)
+    for ax, image, title in zip(axes, (a, b, gap), ("yours", "expected", "difference"), strict=True):
+        limits = (0, max(float(gap.max()), 1e-9)) if title == "difference" else (low, max(high, low + 1e-9))
+        figure.colorbar(ax.imshow(image, cmap="cividis", vmin=limits[0], vmax=limits[1]), ax=ax)
         ax.set_title(title)
-    plt.show()
-    plt.close(fig)
+    return figure

@@ -6,7 +6,7 @@ how to get it.
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -35,7 +35,8 @@ def first_layer() -> FirstLayer | None:
     folder = data.cache() / "minilm"
     if not (folder / "model.safetensors").is_file():
         return None
-    model, words = Bert.from_pretrained(folder), WordPiece.from_pretrained(folder)
+    words = WordPiece.from_pretrained(folder)
+    model: Any = Bert.from_pretrained(folder)
     ids = torch.tensor([words(SENTENCE).input_ids])
     layer = model.layers[0]
     weights = {}

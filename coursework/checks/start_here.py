@@ -1,0 +1,96 @@
+"""Unit 00: a warm-up of one line, to meet the checks before there is anything hard to check."""
+
+import torch
+
+from coursework.checks.engine import Call, Case, Exercise, Inputs, Part
+
+LESSON = "00_start_here"
+
+count_words = Exercise(
+    "00.1", "count_words", "count words",
+    lesson=LESSON, section="How checks talk", points=1,
+    parts=[Part("plain sentences"), Part("extra spaces"), Part("nothing to count")],
+)  # fmt: skip
+
+
+@count_words.reference
+def _count_words(sentence):
+    count, inside = 0, False
+    for character in sentence:
+        if not character.isspace() and not inside:  # a word begins  # step: plain sentences
+            count += 1  # step: plain sentences
+        inside = not character.isspace()  # step: plain sentences
+    return count
+
+
+@count_words.cases
+def _(new: Inputs):
+    words = ["the", "seal", "broke", "letter", "and", "swam", "home", "under", "a", "cold", "moon"]
+    sentences = [" ".join(new.random.choices(words, k=k)) for k in (new.random.randrange(4, 9), 2, 1)]
+    for sentence in (*sentences, "The seal broke the seal, and swam home."):
+        yield Case("plain sentences", (Call((sentence,)),), holds=_expects(sentence))
+    first = sentences[0]
+    for sentence in (first.replace(" ", "   "), f"  {first} ", first.replace(" ", "\n"), first.replace(" ", "\t")):
+        yield Case("extra spaces", (Call((sentence,)),), holds=_expects(sentence))
+    for sentence in ("", "   "):
+        yield Case("nothing to count", (Call((sentence,)),), holds=_expects(sentence))
+
+
+def _expects(sentence: str):
+    want = _count_words(sentence)
+    return lambda a: None if a.value == want else f"count_words({sentence!r}) returns {a.value}, expected {want}"
+
+
+@count_words.mistake("counting characters", think="what does len of a string count?")
+def counts_characters(sentence):
+    return len(sentence)
+
+
+@count_words.mistake("counting spaces", think="how many spaces stand between three words?")
+def counts_spaces(sentence):
+    return sentence.count(" ")
+
+
+@count_words.mistake("counting spaces and adding one", think="what if there are two spaces in a row, or none?")
+def counts_spaces_plus_one(sentence):
+    return sentence.count(" ") + 1
+
+
+@count_words.mistake(
+    'split(" ") instead of split()', think="what stands between two spaces when you split at every single one?"
+)
+def splits_at_each_space(sentence):
+    return len(sentence.split(" "))
+
+
+@count_words.mistake("counting different words, each once", think="is a word that comes back a second word?")
+def counts_distinct_words(sentence):
+    return len(set(sentence.split()))
+
+
+@count_words.mistake("the list of words, not their number", think="what is asked for: the words, or how many?")
+def returns_the_words(sentence):
+    return sentence.split()
+
+
+@count_words.alternative
+def split_and_len(sentence):
+    return len(sentence.split())
+
+
+@count_words.alternative
+def regular_expression(sentence):
+    import re
+
+    return len(re.findall(r"\S+", sentence))
+
+
+@count_words.alternative
+def sum_of_beginnings(sentence):
+    return sum(a.isspace() and not b.isspace() for a, b in zip(" " + sentence, sentence, strict=False))
+
+
+@count_words.alternative
+def torch_does_it(sentence):
+    letters = torch.tensor([0] + [not character.isspace() for character in sentence])
+    return int((letters.diff() == 1).sum())
