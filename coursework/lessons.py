@@ -128,8 +128,8 @@ def execute(path: Path) -> tuple[Any, dict[str, int]]:
     fixed = {"COURSEWORK_BUILD": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "MPLBACKEND": ""}
     environment = {key: value for key, value in (os.environ | fixed).items() if value or key == "CUDA_VISIBLE_DEVICES"}
     client = NotebookClient(
-        nb, timeout=LIMIT, kernel_name="python3", coalesce_streams=True, resources={"metadata": {"path": str(path.parent)}},
-        extra_arguments=["--HistoryManager.enabled=False"],
+        nb, timeout=LIMIT, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}},
+        coalesce_streams=True, extra_arguments=["--HistoryManager.enabled=False"],
     )  # fmt: skip
     begin = time.perf_counter()
     try:
