@@ -4,11 +4,10 @@ Here are the exercises: what is asked, the right answer, and how each step of it
 mistakes and the right alternatives stand in embeddings_mistakes.py and embeddings_alternatives.py.
 """
 
-from pathlib import Path
-
 import torch
 import torch.nn.functional as F
 
+from coursework.checks import embeddings_rewards
 from coursework.checks.engine import Answer, Call, Case, Exercise, Inputs, Part
 
 LESSON = "02_embeddings"
@@ -78,18 +77,7 @@ def _has_spread_1(value: torch.Tensor) -> str | None:
 
 @layer_norm.reward
 def _(function):
-    if (tables := _real_tables()) is None:
-        return
-    weight, bias = tables["norm.weight"], tables["norm.bias"]
-    print("Real vectors (MiniLM) through your layer_norm: before, and after weight 1 and bias 0")
-    for word in ("[CLS]", "seal", "[PAD]"):
-        x = tables["word"][_ids(word)[0]]
-        y = function(x, torch.ones_like(weight), torch.zeros_like(bias))
-        print(f"  {word:<6} length {float(x.norm()):5.2f}, largest {float(x.abs().max()):.2f}", end="")
-        print(f"   →   length {float(y.norm()):5.2f}, largest {float(y.abs().max()):.2f}")
-    x = tables["word"][:2000]
-    gap = (function(x, weight, bias) - F.layer_norm(x, x.shape[-1:], weight, bias, 1e-12)).abs().max()
-    print(f"  2,000 of its word vectors: at most {float(gap):.0e} away from torch's own LayerNorm")
+    embeddings_rewards.loudness(function)
 
 
 # ---------------------------------------------------------------- 02.2 build inputs
@@ -169,24 +157,7 @@ class _Row:
 
 @build_inputs.reward
 def _(function):
-    if (folder := _minilm()) is None:
-        return
-    from bert_minimal.wordpiece import WordPiece
-    from coursework.cast import CAST, NEXT
-
-    tokenizer = WordPiece.from_pretrained(folder)
-    a, b = (tokenizer(text)["input_ids"][1:-1] for text in (CAST["match"], NEXT["match"]))
-    row = function(a, b, max_length=24, cls_id=tokenizer.cls_id, sep_id=tokenizer.sep_id, pad_id=tokenizer.pad_id)
-    theirs = tokenizer(CAST["match"], NEXT["match"], max_length=24, padding="max_length")
-    print("The real vocabulary through your build_inputs (segment under each token, · for padding):")
-    tokens = [tokenizer.pieces[i] for i in row["input_ids"]]
-    for start in (0, 12):
-        part = slice(start, start + 12)
-        triples = list(zip(tokens[part], row["token_type_ids"][part], row["attention_mask"][part], strict=True))
-        print("  " + " ".join(f"{token:<7}" for token, _, _ in triples).rstrip())
-        print("  " + " ".join(f"{segment if real else '·':<7}" for _, segment, real in triples).rstrip())
-    if all(row[field] == theirs[field] for field in row):
-        print("  The course's tokenizer builds the same three rows.")
+    embeddings_rewards.a_real_pair(function)
 
 
 # ---------------------------------------------------------------- 02.3 pad a batch
@@ -251,18 +222,7 @@ class _Rows:
 
 @pad_batch.reward
 def _(function):
-    if (folder := _minilm()) is None:
-        return
-    from bert_minimal.wordpiece import WordPiece
-    from coursework.cast import CAST, NEXT
-
-    tokenizer = WordPiece.from_pretrained(folder)
-    rows = [dict(tokenizer(CAST[name], NEXT[name])) for name in CAST]
-    batch = function(rows, tokenizer.pad_id)
-    real, shape = int(batch["attention_mask"].sum()), tuple(batch["input_ids"].shape)
-    print(f"Our six sentences with their continuations, padded by your function: {shape[0]} rows of {shape[1]}.")
-    print(f"  {real} of {shape[0] * shape[1]} places are real tokens; with every row padded to 512,", end="")
-    print(f" {real} of {shape[0] * LONGEST:,} would be.")
+    embeddings_rewards.six_pairs(function)
 
 
 # ---------------------------------------------------------------- 02.4 embeddings
@@ -384,65 +344,8 @@ def _drops_a_quarter(got: torch.Tensor, want: torch.Tensor) -> str | None:
 
 @embeddings.reward
 def _(function):
-    if (tables := _real_tables()) is None:
-        return
-    from bert_minimal.model import Bert
-    from coursework.cast import CAST, NEXT
-
-    ids, types = _row(CAST["seal"], NEXT["seal"])
-    mine = function(ids, types, tables)
-    with torch.no_grad():
-        model = Bert.from_pretrained(_minilm())
-        theirs = model(input_ids=ids, token_type_ids=types, output_hidden_states=True).hidden_states[0]
-    print("Your function with MiniLM's tables, on “The seal broke the seal …” and what comes next:")
-    print(f"  {tuple(mine.shape)} numbers, at most {float((mine - theirs).abs().max()):.0e} away from what the", end="")
-    print(" whole model feeds its first layer.")
-    one, other = (mine[0, i] for i in (ids[0] == ids[0, 2]).nonzero().flatten()[:2])
-    print(
-        f"  The two “seal”s: cosine {float(F.cosine_similarity(one, other, dim=0)):.3f}, not 1. Only their places",
-        end="",
-    )
-    print(" differ. What each means is for the layers to find out.")
+    embeddings_rewards.first_vectors(function)
 
 
-# ---------------------------------------------------------------- real weights for the rewards
-
-
-def _minilm() -> Path | None:
-    """MiniLM's folder if it is on this machine; a reward must not start a download."""
-    from bert_minimal.train.data import cache, fetch
-
-    if (cache() / "minilm" / "model.safetensors").exists():
-        return fetch("minilm")
-    print('With MiniLM on this machine (fetch("minilm") in the lesson) there would be real numbers to see here.')
-    return None
-
-
-def _real_tables() -> dict[str, torch.Tensor] | None:
-    """MiniLM's tables under the exercise's names."""
-    if (folder := _minilm()) is None:
-        return None
-    from safetensors import safe_open
-
-    names = {"word": "word_embeddings.weight", "position": "position_embeddings.weight"}
-    names |= {"segment": "token_type_embeddings.weight", "norm.weight": "LayerNorm.weight"}
-    with safe_open(folder / "model.safetensors", "pt") as file:
-        prefix = "embeddings."
-        return {k: file.get_tensor(prefix + v) for k, v in (names | {"norm.bias": "LayerNorm.bias"}).items()}
-
-
-def _ids(text: str) -> list[int]:
-    """Ids of a text's pieces, without [CLS] and [SEP]."""
-    from bert_minimal.wordpiece import WordPiece
-
-    return WordPiece.from_pretrained(_minilm())(text)["input_ids"][1:-1]
-
-
-def _row(a: str, b: str) -> tuple[torch.Tensor, torch.Tensor]:
-    from bert_minimal.wordpiece import WordPiece
-
-    row = WordPiece.from_pretrained(_minilm())(a, b)
-    return torch.tensor([row["input_ids"]]), torch.tensor([row["token_type_ids"]])
-
-
-from coursework.checks import embeddings_alternatives, embeddings_mistakes  # noqa: E402, F401  they add themselves
+# Known mistakes and right alternatives register themselves with the exercises above.
+from coursework.checks import embeddings_alternatives, embeddings_mistakes  # noqa: E402, F401
