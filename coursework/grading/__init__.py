@@ -1,0 +1,9 @@
+"""Grading a class: students' code runs in kernels of its own, and everything that decides runs outside of them.
+
+collect.py, repair.py     find and read the submissions, put damaged notebooks right
+kernel.py, stand_in.py    one student's process, and what stands for the course's packages in it
+session.py, wire.py       a notebook's cells there, its verdicts here; nothing that comes out is believed
+one.py, classroom.py      a submission, a class
+tables.py, feedback.py, report.py
+nbgrader_steps.py         the same as steps of nbgrader's own autograde
+"""

@@ -1,0 +1,118 @@
+"""Grades a class: every submission in a folder, over all cores, one line each; a second run grades what changed.
+
+OUT/marks.csv, moodle.csv, canvas.csv   the marks (tables.py)
+OUT/report.md                           the class at a glance (report.py)
+OUT/feedback/STUDENT/ASSIGNMENT.html    for each student
+OUT/results/STUDENT/ASSIGNMENT.json     what a second run need not do again
+"""
+
+import multiprocessing
+import os
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from coursework.grading.assignments import known_assignments
+from coursework.grading.collect import Submission, find_submissions
+from coursework.grading.one import ROOT, Terms, grade_one, key_of
+from coursework.grading.report import write_report
+from coursework.grading.results import Result, load
+from coursework.grading.secret import class_seed
+from coursework.grading.session import CELL_SECONDS
+from coursework.grading.tables import write_tables
+
+
+def grade(
+    folder: Path,
+    out: Path = Path("graded"),
+    *,
+    seed: int | None = None,
+    trusted: bool = False,
+    jobs: int | None = None,
+    cell_seconds: float = CELL_SECONDS,
+    course: Path = ROOT,
+) -> list[Result]:
+    """Grade every submission in FOLDER and write marks, feedback and a report to OUT.
+
+    Args:
+        folder: <student>/<assignment>/<assignment>.ipynb; nothing in it is changed.
+        out: where results go; what is there from an earlier run is kept if nothing changed since.
+        seed: of the questions; without it the secret one of this user (secret.py).
+        trusted: run students' code with your own rights, without the sandbox.
+        jobs: how many submissions at a time; as many as there are cores unless said otherwise.
+        cell_seconds: time limit of one of a student's cells.
+        course: the folder with the released exercises/.
+    Raises:
+        Unreadable: when the folder holds no submission at all. No single submission stops the run.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    terms = Terms(class_seed() if seed is None else seed, out.resolve(), course.resolve(), trusted, cell_seconds)
+    submissions = find_submissions(folder, list(known_assignments()))
+    results = []
+    started = time.monotonic()
+    for done, result in enumerate(grade_all(submissions, terms, jobs or cores()), 1):
+        results.append(result)
+        left = (time.monotonic() - started) / done * (len(submissions) - done)
+        print(line(result), f"[{done}/{len(submissions)}, {left:.0f} s left]", flush=True)
+    results.sort(key=lambda r: (r.student, r.assignment))
+    write_tables(results, out)
+    write_report(results, out)
+    print(f"marks: {out / 'marks.csv'}   class report: {out / 'report.md'}   feedback: {out / 'feedback'}")
+    return results
+
+
+def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Iterator[Result]:
+    """Results as they come. A worker that breaks costs no submission: what was under way is graded once more alone."""
+    waiting = []
+    for submission in submissions:
+        earlier = load(terms.result_file(submission))
+        if earlier is not None and earlier.key == key_of(submission, terms):
+            yield earlier
+        else:
+            waiting.append(submission)
+    broken = []
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(waiting)) or 1, spawn, initializer=prepare_worker) as pool:
+        running = {pool.submit(grade_one, submission, terms): submission for submission in waiting}
+        for future in as_completed(running):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                broken.append(running[future])
+            except Exception as problem:
+                yield lost(running[future], problem)
+    for submission in broken:
+        with ProcessPoolExecutor(1, spawn, initializer=prepare_worker) as pool:
+            try:
+                yield pool.submit(grade_one, submission, terms).result()
+            except Exception as problem:
+                yield lost(submission, problem)
+
+
+def lost(submission: Submission, problem: Exception) -> Result:
+    """A submission that the grader itself failed on: in the marks, with the reason, and no other one is touched."""
+    traceback.print_exception(problem)
+    assignment = known_assignments().get(submission.assignment)
+    status = f"grader failed: {type(problem).__name__}: {problem}"
+    return Result(submission.student, submission.assignment, status, (), assignment.points if assignment else 0.0)
+
+
+def prepare_worker() -> None:
+    """One thread a worker: the tensors are small, and there is a worker a core."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def line(result: Result) -> str:
+    """One submission's outcome."""
+    verdict = f"{result.points:g} of {result.max:g}" if result.status == "graded" else result.status
+    repaired = f", {len(result.repairs)} repairs" if result.repairs else ""
+    return f"{result.student:<24} {result.assignment:<16} {verdict}{repaired} ({result.seconds:.1f} s)"

@@ -1,0 +1,41 @@
+"""`python -m coursework grade`: a folder of submissions, or a demo class when none is given."""
+
+from pathlib import Path
+
+from tyro.conf import Positional
+
+
+def grade(
+    folder: Positional[Path | None] = None,
+    out: Path = Path("graded"),
+    seed: int | None = None,
+    trusted: bool = False,
+    jobs: int | None = None,
+    cell_seconds: float = 15.0,
+) -> int:
+    """Grade a class: marks, feedback, tables for Moodle and Canvas, and a report.
+
+    Args:
+        folder: holds <student>/<assignment>/<assignment>.ipynb and is never changed; a demo class without it.
+        out: where results go. A second run grades only what changed.
+        seed: of the questions that are asked; by default a secret one, made once for this user.
+        trusted: run students' code with your own rights, where there is no sandbox.
+        jobs: how many submissions at a time; by default one a core.
+        cell_seconds: time limit of one of a student's cells.
+    """
+    from coursework.grading.classroom import grade as grade_class
+    from coursework.grading.collect import Unreadable
+    from coursework.grading.demo import make_demo_class
+
+    if folder is None:
+        folder = make_demo_class(out / "demo_class")
+        print(f"no FOLDER given: grading a demo class, written to {folder}")
+    try:
+        results = grade_class(folder, out, seed=seed, trusted=trusted, jobs=jobs, cell_seconds=cell_seconds)
+    except Unreadable as problem:
+        print(problem)
+        return 1
+    failed = [result for result in results if result.status != "graded"]
+    if failed:
+        print(f"{len(failed)} of {len(results)} could not be graded; marks.csv and report.md say why")
+    return 0

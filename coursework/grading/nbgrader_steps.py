@@ -1,0 +1,56 @@
+"""The same grading as steps of nbgrader's own autograde, so that its commands, gradebook and formgrader keep working.
+
+nbgrader_config.py names them: `PutRight` before nbgrader compares cells with its gradebook, `JudgeOutside` in place
+of nbgrader's Execute. Both call what the class runner calls, so the marks are the same.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Bool, Float, Unicode
+
+from coursework.grading.assignments import known_assignments, names_for_students
+from coursework.grading.collect import parse
+from coursework.grading.kernel import StudentKernel
+from coursework.grading.one import ROOT, Terms, manager_class
+from coursework.grading.repair import repair
+from coursework.grading.secret import class_seed
+from coursework.grading.session import CELL_SECONDS, Session, grade_notebook
+
+
+class PutRight(NbGraderPreprocessor):
+    """Repairs a submission by comparing it with the released notebook."""
+
+    course = Unicode(str(ROOT), help="folder that holds exercises/").tag(config=True)
+
+    def preprocess(self, nb: Any, resources: dict) -> tuple[Any, dict]:
+        name = resources["nbgrader"]["assignment"]
+        path = Terms(0, Path(), Path(self.course)).released(name)
+        for told in repair(nb, parse(path.read_bytes(), path.name)):
+            self.log.warning("%s, %s: %s", resources["nbgrader"]["student"], name, told)
+        return nb, resources
+
+
+class JudgeOutside(NbGraderPreprocessor):
+    """Runs the student's cells in a kernel of their own and judges the graded cells here, in nbgrader's process."""
+
+    trusted = Bool(False, help="run students' code with your own rights, without the sandbox").tag(config=True)
+    cell_seconds = Float(CELL_SECONDS, help="time limit of one of the student's cells").tag(config=True)
+    seed_file = Unicode("", help="file with the seed of the questions; this user's own unless given").tag(config=True)
+
+    def preprocess(self, nb: Any, resources: dict) -> tuple[Any, dict]:
+        assignment = known_assignments().get(resources["nbgrader"]["assignment"])
+        seed = class_seed(Path(self.seed_file) if self.seed_file else None)
+        with tempfile.TemporaryDirectory(prefix="student-") as folder:
+            session = Session(
+                lambda: StudentKernel(Path(folder), names_for_students(), manager_class(self.trusted)),
+                seed,
+                cell_seconds=self.cell_seconds,
+            )
+            try:
+                grade_notebook(nb, assignment.exercises if assignment else {}, session)
+            finally:
+                session.close()
+        return nb, resources

@@ -1,0 +1,96 @@
+"""Grades one submission from its file to its result: read, repair, run, judge, write the feedback."""
+
+import hashlib
+import json
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.manager import KernelManager
+
+from coursework import runner
+from coursework.checks import engine
+from coursework.grading.assignments import Assignment, known_assignments, names_for_students
+from coursework.grading.collect import Submission, Unreadable, parse, read_notebook
+from coursework.grading.feedback import feedback_page
+from coursework.grading.kernel import StudentKernel
+from coursework.grading.repair import repair
+from coursework.grading.results import Result, save
+from coursework.grading.session import CELL_SECONDS, Session, grade_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is the same for a whole class. course: the folder that holds exercises/."""
+
+    seed: int
+    out: Path
+    course: Path = ROOT
+    trusted: bool = False
+    cell_seconds: float = CELL_SECONDS
+
+    def released(self, assignment: str) -> Path:
+        """The released notebook of an assignment."""
+        return self.course / "exercises" / assignment / f"{assignment}.ipynb"
+
+    def result_file(self, submission: Submission) -> Path:
+        return self.out / "results" / submission.student / f"{submission.assignment or '_'}.json"
+
+
+def key_of(submission: Submission, terms: Terms) -> str:
+    """Changes whenever grading again could give another result."""
+    digest = hashlib.sha256(json.dumps([submission.problem, terms.seed, terms.trusted, terms.cell_seconds]).encode())
+    code = [Path(runner.__file__), *Path(engine.__file__).parent.glob("*.py"), *Path(__file__).parent.glob("*.py")]
+    for path in [submission.path, terms.released(submission.assignment), *sorted(code)]:
+        digest.update(path.read_bytes() if path.is_file() else b"absent")
+    return digest.hexdigest()[:20]
+
+
+def grade_one(submission: Submission, terms: Terms) -> Result:
+    """The result of one submission, written to terms.out with its feedback page. Never raises for a student's doing."""
+    start = time.monotonic()
+    assignment = known_assignments().get(submission.assignment)
+    total = assignment.points if assignment else 0.0
+    notebook, told, marks, status = None, [], [], "graded"
+    try:
+        notebook, told = read_notebook(submission)
+        assert assignment is not None, "find_submissions says so when an assignment is unknown"
+        notebook, more, marks = judge(notebook, assignment, terms)
+        told += more
+    except Unreadable as problem:
+        status = f"unreadable: {problem}"
+    result = Result(
+        submission.student, submission.assignment, status, tuple(marks), total, tuple(told),
+        round(time.monotonic() - start, 2), key_of(submission, terms),
+    )  # fmt: skip
+    page = terms.out / "feedback" / submission.student / f"{submission.assignment or '_'}.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(feedback_page(result, notebook), encoding="utf-8")
+    save(result, terms.result_file(submission))
+    return result
+
+
+def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, list[str], list]:
+    """(the notebook as it ran, repairs, marks)."""
+    released = terms.released(assignment.name)
+    told = repair(notebook, parse(released.read_bytes(), released.name)) if released.is_file() else []
+    with tempfile.TemporaryDirectory(prefix="student-") as folder:
+        session = Session(
+            lambda: StudentKernel(Path(folder), names_for_students(), manager_class(terms.trusted)),
+            terms.seed,
+            cell_seconds=terms.cell_seconds,
+        )
+        try:
+            marks = grade_notebook(notebook, assignment.exercises, session)
+        finally:
+            session.close()
+    return notebook, told, marks
+
+
+def manager_class(trusted: bool) -> type[KernelManager]:
+    """What starts the kernel: inside the sandbox, or with this user's rights for a trusted class."""
+    return KernelManager

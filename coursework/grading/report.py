@@ -1,0 +1,59 @@
+"""The class at a glance, as Markdown: marks, which mistakes how often (what to teach again), what went wrong."""
+
+from collections import Counter
+from pathlib import Path
+from statistics import mean
+
+from coursework.grading.assignments import known_assignments
+from coursework.grading.results import Result
+
+
+def write_report(results: list[Result], out: Path) -> None:
+    """report.md in `out`."""
+    parts = ["# Class report\n"]
+    for assignment in sorted({r.assignment for r in results if r.marks}):
+        parts += about(assignment, [r for r in results if r.assignment == assignment and r.marks])
+    failed = [r for r in results if r.status != "graded"]
+    if failed:
+        parts.append("## Not graded\n")
+        parts += [f"- {r.student}, {r.assignment or 'no assignment'}: {r.status}" for r in failed]
+    trouble = [(r, m) for r in results for m in r.marks if m.trouble]
+    if trouble:
+        parts.append("\n## Could not be judged: please report these\n")
+        parts += [f"- {r.student}, {m.number} {m.exercise}:\n\n```\n{m.trouble}\n```" for r, m in trouble]
+    (out / "report.md").write_text("\n".join(parts) + "\n", encoding="utf-8")
+
+
+def about(assignment: str, results: list[Result]) -> list[str]:
+    """The lines about one assignment."""
+    points = [r.points for r in results]
+    head = f"{len(results)} graded, mean {mean(points):.1f} of {results[0].max:g} points, "
+    lines = [f"## {assignment}\n", head + f"from {min(points):g} to {max(points):g}\n"]
+    lines += ["| exercise | mean | of | right | not answered |", "|---|---:|---:|---:|---:|"]
+    for exercise in [mark.exercise for mark in results[0].marks]:
+        marks = [mark for result in results for mark in result.marks if mark.exercise == exercise]
+        status = Counter(m.status for m in marks)
+        average = mean(m.points for m in marks)
+        title = f"{marks[0].number} {marks[0].title}"
+        lines.append(f"| {title} | {average:.2f} | {marks[0].max:g} | {status['right']} | {status['not answered']} |")
+    lines += ["", "### What to teach again\n", *what_to_teach(assignment, results)]
+    stopped = Counter(m.status for r in results for m in r.marks if m.status in ("time limit", "died"))
+    if stopped:
+        lines.append("\n" + ", ".join(f"{status}: {count}" for status, count in sorted(stopped.items())))
+    repaired = [r for r in results if r.repairs]
+    if repaired:
+        lines.append(f"\n### Put right before grading\n\n{len(repaired)} notebooks:\n")
+        lines += [f"- {r.student}: {told}" for r in repaired for told in r.repairs]
+    return [*lines, ""]
+
+
+def what_to_teach(assignment: str, results: list[Result]) -> list[str]:
+    """Recognised mistakes, and steps that fail without one, the most frequent first."""
+    known = known_assignments()[assignment].exercises
+    seen: Counter[str] = Counter()
+    for mark in (m for r in results for m in r.marks if m.status not in ("right", "not answered")):
+        if mark.mistake:
+            seen[f"{mark.number}: {known[mark.exercise].mistakes[mark.mistake].looks}"] += 1
+        elif mark.failed:
+            seen[f"{mark.number}: no known mistake; the first step that fails is “{mark.failed}”"] += 1
+    return [f"- {count} × {what}" for what, count in seen.most_common()] or ["- nothing: no wrong answers"]

@@ -1,0 +1,45 @@
+"""What is known of one graded submission, and its file: one JSON a submission, so that a run can be taken up again."""
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from coursework.grading.session import Mark
+
+
+@dataclass(frozen=True)
+class Result:
+    """One submission's marks. status "graded", or a word and a sentence why not ("unreadable: …")."""
+
+    student: str
+    assignment: str
+    status: str
+    marks: tuple[Mark, ...]
+    max: float
+    repairs: tuple[str, ...] = ()
+    seconds: float = 0.0
+    key: str = ""  # changes with the submission, the checks and the seed: equal keys need no second grading
+
+    @property
+    def points(self) -> float:
+        return round(sum(mark.points for mark in self.marks), 4)
+
+
+def save(result: Result, path: Path) -> None:
+    """Whole or not at all, also when the grader is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(dataclasses.asdict(result), indent=1, ensure_ascii=False), encoding="utf-8")
+    os.replace(fresh, path)
+
+
+def load(path: Path) -> Result | None:
+    """The result in a file, or None if there is none of this version of the grader."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        marks = tuple(Mark(**mark) for mark in raw.pop("marks"))
+        return Result(marks=marks, repairs=tuple(raw.pop("repairs")), **raw)
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,203 @@
+"""Grades one notebook: its cells run in a student's kernel, its graded cells are judged here, outside.
+
+A cell that never ends, kills the process or eats the memory costs what that cell defines and nothing else: the
+kernel is started anew and the earlier cells are run again, without those that killed it.
+"""
+
+import math
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from coursework.checks.engine import Exercise, Verdict
+from coursework.grading.kernel import KernelDied, StudentKernel, request_of
+from coursework.grading.wire import error, read_replies
+
+CELL_SECONDS = 15.0  # what one of the student's cells may take
+PATIENCE = 3.0  # an answer that was late is asked for once more, with so many times its limit
+NOTEBOOK_SECONDS = 240.0  # what all of them together may take, repeated ones included
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What one exercise earned. status: right, partly right, wrong, not answered, time limit, died, not judged."""
+
+    exercise: str
+    number: str
+    title: str
+    points: float
+    max: float
+    status: str
+    message: str
+    failed: str | None = None  # the first part that fails
+    mistake: str | None = None  # name of the recognised mistake
+    trouble: str = ""  # for the instructor alone: why it could not be judged
+
+
+@dataclass
+class Session:
+    """Runs a notebook's cells in order. `make_kernel` gives a fresh StudentKernel whenever one is needed."""
+
+    make_kernel: Callable[[], AbstractContextManager[StudentKernel]]
+    seed: int
+    device: str = "cpu"
+    cell_seconds: float = CELL_SECONDS
+    notebook_seconds: float = NOTEBOOK_SECONDS
+    _kernel: StudentKernel | None = None
+    _ran: list[str] = field(default_factory=list)  # sources to repeat in a new kernel
+    _spent: float = 0.0
+
+    def close(self) -> None:
+        """End the kernel."""
+        if self._kernel is not None:
+            self._kernel.__exit__()
+            self._kernel = None
+
+    # ------------------------------------------------------------ the student's cells
+
+    def run_cell(self, source: str) -> list[dict]:
+        """The outputs of one of the student's cells; what stops it is said in the last one."""
+        if self._spent > self.notebook_seconds:
+            return [_note(f"not run: the notebook's cells had taken {self.notebook_seconds:g} s before this one")]
+        try:
+            outputs, in_time = self._alive().run(source, self.cell_seconds)
+        except KernelDied as death:
+            self._bury()
+            return [_note(f"This cell {death}. It was left out; the cells before it were run again.")]
+        if not in_time:
+            self._spent += self.cell_seconds
+            outputs.append(_note(f"This cell did not finish in {self.cell_seconds:g} s and was interrupted."))
+        self._ran.append(source)  # what it defined before it was interrupted, it defines again
+        return outputs
+
+    def _alive(self) -> StudentKernel:
+        """The kernel, started anew if it died, with every earlier cell run again."""
+        while self._kernel is None:
+            self._kernel = self.make_kernel().__enter__()
+            earlier, self._ran = self._ran, []
+            for source in earlier:
+                try:
+                    _, in_time = self._kernel.run(source, self.cell_seconds)
+                except KernelDied:  # died of it only this time: leave it out from now on
+                    self._bury()
+                    break
+                self._spent += 0.0 if in_time else self.cell_seconds
+                self._ran.append(source)
+        return self._kernel
+
+    def _bury(self) -> None:
+        self._spent += self.cell_seconds
+        self.close()
+
+    # ------------------------------------------------------------ the graded cells
+
+    def grade(self, exercise: Exercise) -> Mark:
+        """Judge one exercise with what the student's names are now. Never raises for anything a student did."""
+        deaths: list[str] = []  # how the student's process ended, if it did
+
+        def run(calls: list[dict], device: str) -> list[dict]:
+            replies = self._ask(exercise, calls, device, deaths)
+            if any(reply["error"] and reply["error"]["type"] == "TimeLimit" for reply in replies):
+                patient = [call | {"seconds": PATIENCE * call["seconds"]} for call in calls]
+                replies = self._ask(exercise, patient, device, deaths)  # a busy machine is not the student's fault
+            return replies
+
+        try:
+            verdict = exercise.verdict(run, seed=self.seed, rounds=2, device=self.device)
+        except Exception:  # an answer that trips the judge: loud in the report, and no other exercise suffers
+            told = f"✗ {exercise.number} {exercise.title}: could not be judged; your instructor has the details"
+            return replace(_mark(exercise, 0.0, "not judged", told), trouble=traceback.format_exc(limit=-3))
+        points = verdict.points if math.isfinite(verdict.points) else 0.0
+        points = min(max(float(points), 0.0), exercise.points)
+        status = _status(verdict, deaths)
+        return _mark(exercise, points, status, verdict.text(), verdict.failed, verdict.mistake)
+
+    def _ask(self, exercise: Exercise, calls: list[dict], device: str, deaths: list[str]) -> list[dict]:
+        """Well-formed answers to the calls, whatever happens in the student's process."""
+        if self._spent > self.notebook_seconds:
+            return [error("Refused", "was not run: the notebook's time was used up") for _ in calls]
+        longest = max(call["seconds"] for call in calls)
+        try:
+            # runner.py stops an endless call itself: this limit is for what it cannot stop
+            text = self._alive().ask(request_of(calls, device), 4 * longest + 4)
+        except KernelDied as death:
+            self._bury()
+            deaths.append(str(death))
+            return [error("Refused", str(death)) for _ in calls]
+        return read_replies(text, calls)
+
+
+def _status(verdict: Verdict, deaths: list[str]) -> str:
+    if verdict.passed:
+        return "right"
+    if deaths:
+        return "time limit" if "did not finish" in deaths[0] else "died"
+    if verdict.blank:
+        return "not answered"
+    if verdict.points > 0:
+        return "partly right"
+    return "time limit" if "did not finish" in verdict.what else "wrong"
+
+
+def _mark(
+    exercise: Exercise,
+    points: float,
+    status: str,
+    message: str,
+    failed: str | None = None,
+    mistake: str | None = None,
+) -> Mark:
+    return Mark(
+        exercise.name, exercise.number, exercise.title, points, exercise.points, status, message, failed, mistake
+    )
+
+
+def _note(text: str) -> dict:
+    return {"output_type": "stream", "name": "stdout", "text": f"[grading] {text}\n"}
+
+
+# ---------------------------------------------------------------- a whole notebook
+
+
+def grade_notebook(notebook: Any, exercises: dict[str, Exercise], session: Session) -> list[Mark]:
+    """Run and judge a notebook (nbformat 4, changed in place: outputs are what happened here); marks in its order.
+
+    A cell whose nbgrader metadata say "graded, not a solution" and whose grade_id is one of `exercises` is judged
+    and not run; every other code cell is the student's and is run.
+    """
+    marks = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        exercise = exercises.get(graded_id(cell) or "")
+        if exercise is not None:
+            mark = session.grade(exercise)
+            marks.append(mark)
+            cell.outputs = outputs_of(mark)
+        else:
+            cell.outputs = session.run_cell(cell.source)
+        cell.execution_count = None
+    return marks
+
+
+def graded_id(cell: Any) -> str | None:
+    """The grade_id of an automatically graded cell, or None."""
+    metadata = cell.metadata.get("nbgrader", {})
+    if metadata.get("grade") and not metadata.get("solution"):
+        return metadata.get("grade_id")
+    return None
+
+
+def outputs_of(mark: Mark) -> list[dict]:
+    """What a judged cell shows: the message, then the points as nbgrader reads them (a plain float's repr)."""
+    return [
+        {"output_type": "stream", "name": "stdout", "text": mark.message + "\n"},
+        {
+            "output_type": "execute_result",
+            "execution_count": None,
+            "metadata": {},
+            "data": {"text/plain": repr(float(mark.points))},
+        },
+    ]

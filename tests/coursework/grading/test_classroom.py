@@ -1,0 +1,160 @@
+"""A class: files in, tables out. No submission is lost, none stops the others, none is changed."""
+
+import csv
+import json
+
+import pytest
+
+from coursework.grading import classroom
+from coursework.grading.assignments import known_assignments
+from coursework.grading.collect import Unreadable, find_submissions, read_notebook
+from coursework.grading.demo import alternative_of, make_demo_class, mistakes_of, splice
+from coursework.grading.feedback import feedback_page
+from coursework.grading.results import Result, load, save
+from coursework.grading.secret import class_seed
+from coursework.grading.session import Mark
+from coursework.grading.tables import write_tables
+from tests.coursework.grading.conftest import LESSON, released_notebook
+
+MARK = Mark("causal_mask", "01.7", "causal mask", 0.5, 1.0, "partly right", "✗ <b>01.7</b>", "itself", None)
+
+
+def hand_in(folder, student: str, text: str, assignment: str = LESSON, name: str = "") -> None:
+    path = folder / student / assignment / (name or f"{assignment}.ipynb")
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+
+def rows(path) -> list[dict]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_class_with_everything_wrong_in_it(tmp_path, course):
+    exercises = known_assignments()[LESSON].exercises
+    text = splice(released_notebook(), {"causal_mask": alternative_of(exercises["causal_mask"])})
+    folder, out = tmp_path / "class", tmp_path / "out"
+    hand_in(folder, "anna", text)
+    hand_in(folder, "ben", text[:300])
+    hand_in(folder, "=cmd()", "{}")
+    hand_in(folder, "dora", text, assignment="99_unknown")
+    hand_in(folder, "emil", text, name="my homework (2).ipynb")
+    (folder / "fay").mkdir()
+    before = {path: path.read_bytes() for path in folder.rglob("*.ipynb")}
+    classroom.grade(folder, out, seed=5, course=course, trusted=True)
+    assert {path: path.read_bytes() for path in folder.rglob("*.ipynb")} == before
+
+    table = rows(out / "marks.csv")
+    assert list(table[0]) == ["student", "assignment", "exercise", "points", "max", "status"]
+    right = {(r["student"], r["points"]) for r in table if r["exercise"] == "causal_mask"}
+    assert right == {("anna", "1"), ("emil", "1")}
+    failed = {r["student"]: r["status"] for r in table if r["exercise"] == "*"}
+    assert set(failed) == {"ben", "'=cmd()", "dora", "fay"}
+    assert all(status.startswith("unreadable: ") and len(status) > 30 for status in failed.values())
+    assert "my homework (2).ipynb" in (out / "feedback" / "emil" / f"{LESSON}.html").read_text()
+    assert "ben" in (out / "report.md").read_text()
+    canvas = rows(out / "canvas.csv")
+    assert {r["Student"]: r[LESSON] for r in canvas}["anna"] == "1"
+    assert float(canvas[0][LESSON]) == sum(e.points for e in exercises.values())
+    assert {r["Username"]: r[LESSON] for r in rows(out / "moodle.csv")}["emil"] == "1"
+
+    # A second run grades what changed and nothing else.
+    kept = (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns
+    (folder / "ben" / LESSON / f"{LESSON}.ipynb").write_text(text)
+    again = classroom.grade(folder, out, seed=5, course=course, trusted=True)
+    assert {r.student: r.points for r in again if r.marks} == {"anna": 1.0, "ben": 1.0, "emil": 1.0}
+    assert (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns == kept
+
+
+def test_an_empty_folder_is_said_clearly(tmp_path):
+    with pytest.raises(Unreadable, match="no submissions"):
+        find_submissions(tmp_path, [LESSON])
+    with pytest.raises(Unreadable, match="not a folder"):
+        find_submissions(tmp_path / "absent", [LESSON])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "3", "\x00\xff", '{"nbformat": 4}', '{"nbformat": 4, "cells": {}}', '{"nbformat": "4", "cells": []}',
+     "[" * 5000],
+)  # fmt: skip
+def test_what_is_no_notebook_is_unreadable(tmp_path, text):
+    hand_in(tmp_path, "anna", text)
+    (submission,) = find_submissions(tmp_path, [LESSON])
+    with pytest.raises(Unreadable, match="is not a notebook"):
+        read_notebook(submission)
+
+
+def test_cells_with_fields_of_the_wrong_type_are_read(tmp_path):
+    cells = [{"cell_type": "code", "source": ["a", 3, "b"], "metadata": 7, "outputs": 1, "id": []}, 5, {}]
+    hand_in(tmp_path, "anna", json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": [], "cells": cells}))
+    notebook, _ = read_notebook(find_submissions(tmp_path, [LESSON])[0])
+    assert [c.source for c in notebook.cells] == ["ab", ""]
+
+
+def test_links_are_not_followed(tmp_path):
+    (tmp_path / "secret.ipynb").write_text(json.dumps(released_notebook()))
+    folder = tmp_path / "class" / "anna" / LESSON
+    folder.mkdir(parents=True)
+    (folder / f"{LESSON}.ipynb").symlink_to(tmp_path / "secret.ipynb")
+    with pytest.raises(Unreadable, match="not an ordinary file"):
+        read_notebook(find_submissions(tmp_path / "class", [LESSON])[0])
+
+
+def test_results_come_back_as_they_were_saved(tmp_path):
+    result = Result("ünal", LESSON, "graded", (MARK,), 18.0, ("told",), 1.5, "key")
+    save(result, tmp_path / "r.json")
+    assert load(tmp_path / "r.json") == result
+    (tmp_path / "r.json").write_text((tmp_path / "r.json").read_text()[:50])
+    assert load(tmp_path / "r.json") is None
+
+
+def test_tables_hold_no_formula(tmp_path):
+    write_tables([Result("@SUM(A1)", LESSON, "graded", (MARK,), 1.0)], tmp_path)
+    assert rows(tmp_path / "marks.csv")[0]["student"] == "'@SUM(A1)"
+
+
+def test_feedback_escapes_whatever_a_student_wrote():
+    notebook = released_notebook(["causal_mask"])
+    notebook.cells[2].source = "<script>alert(1)</script>"
+    notebook.cells[2].outputs = [{"output_type": "stream", "name": "stdout", "text": "<img src=x onerror=1>"}]
+    page = feedback_page(Result("<i>", LESSON, "graded", (MARK,), 1.0, ("<u>",)), notebook)
+    for harmful in ("<script>", "<img src=x", "<i>", "<u>", "<b>01.7"):
+        assert harmful not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "default-src &#x27;none&#x27;" in page or "default-src 'none'" in page
+
+
+def test_the_seed_is_made_once_and_kept_to_oneself(tmp_path):
+    path = tmp_path / "deep" / "seed"
+    assert class_seed(path) == class_seed(path)
+    assert path.stat().st_mode & 0o077 == 0
+    path.write_text("not a number")
+    with pytest.raises(ValueError, match="remove it"):
+        class_seed(path)
+
+
+EARNED = {  # demo student -> points of 18, or a word of the status
+    "perfect": 18, "blank": 0, "half_done": 9, "syntax_error": 16, "endless_cell": 18, "endless_answer": 16,
+    "kills_its_kernel": 18, "answer_kills_it": 16, "warns_on_stderr": 18, "patches_allclose": 0,
+    "imports_the_answer": 0, "claims_full_marks": 0, "broken_json": "unreadable", "not_a_notebook": "unreadable",
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_the_demo_class_gets_the_marks_it_earned(tmp_path, course):
+    exercises = known_assignments()[LESSON].exercises
+    folder = make_demo_class(tmp_path / "class", course)
+    results = {r.student: r for r in classroom.grade(folder, tmp_path / "out", seed=11, course=course, trusted=True)}
+    for student, earned in EARNED.items():
+        if isinstance(earned, str):
+            assert results[student].status.startswith(earned), student
+        else:
+            assert (results[student].status, results[student].points) == ("graded", earned), student
+    for name, exercise in exercises.items():
+        for mistake, _ in mistakes_of(exercise)[:2]:
+            marks = {m.exercise: m for m in results[f"mistake-{name}-{mistake}"].marks}
+            assert marks[name].mistake == mistake
+            assert marks[name].points < exercise.points
+            assert all(m.status == "right" for other, m in marks.items() if other != name)

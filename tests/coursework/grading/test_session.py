@@ -1,0 +1,101 @@
+"""A notebook's cells run in a student's kernel: what goes wrong there costs what it costs and nothing else."""
+
+import sys
+import time
+
+import nbformat
+import pytest
+
+from coursework.grading.assignments import known_assignments, names_for_students
+from coursework.grading.demo import alternative_of
+from coursework.grading.kernel import StudentKernel
+from coursework.grading.session import Session, grade_notebook, outputs_of
+from tests.coursework.grading.conftest import LESSON, answer, released_notebook
+
+A, B, C = "attention_scores", "causal_mask", "merge_heads"
+SWALLOWS = "\nwhile True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
+
+
+@pytest.fixture
+def exercises():
+    return known_assignments()[LESSON].exercises
+
+
+@pytest.fixture
+def session(tmp_path):
+    made = Session(lambda: StudentKernel(tmp_path, names_for_students()), seed=7, cell_seconds=2)
+    yield made
+    made.close()
+
+
+def test_marks_of_right_dead_and_blank_answers_in_one_notebook(session, exercises):
+    notebook = released_notebook([A, B, C])
+    answer(notebook, A, alternative_of(exercises[A]) + "\nimport sys\nprint('to stderr', file=sys.stderr)\n1 / 0")
+    answer(notebook, B, f"def {B}(length):\n    import os\n    os._exit(1)")
+    marks = grade_notebook(notebook, exercises, session)
+    assert [(m.exercise, m.status, m.points) for m in marks] == [
+        (A, "right", 2.0),
+        (B, "died", 0.0),
+        (C, "not answered", 0.0),
+    ]
+    assert "ended the Python process" in marks[1].message
+    nbformat.validate(notebook)
+
+
+def test_cells_that_never_end_or_kill_the_process_cost_themselves(session, exercises):
+    notebook = released_notebook([A, C])
+    answer(notebook, A, alternative_of(exercises[A]) + "\nimport os\nkept = os.getpid()\nwhile True:\n    pass")
+    killer = nbformat.v4.new_code_cell("import os\nos.kill(os.getpid(), 9)")
+    swallows = nbformat.v4.new_code_cell(f"late = 1{SWALLOWS * 2}")
+    notebook.cells[3:3] = [killer]
+    notebook.cells.insert(-3, swallows)
+    answer(notebook, C, alternative_of(exercises[C]))
+    marks = grade_notebook(notebook, exercises, session)
+    assert [m.status for m in marks] == ["right", "right"]
+    told = ["".join(o.get("text", "") for o in c.outputs) for c in notebook.cells if c.cell_type == "code"]
+    assert sum("[grading] This cell" in text for text in told) == 3
+
+
+def test_an_endless_answer_is_stopped(session, exercises):
+    session.run_cell(f"def {A}(query, key):\n    while True:\n        pass")
+    start = time.monotonic()
+    mark = session.grade(exercises[A])
+    assert (mark.status, mark.points) == ("time limit", 0.0)
+    assert time.monotonic() - start < 60
+
+
+def test_nothing_that_holds_answers_can_be_imported(session):
+    for name in ("bert_minimal", "transformers", "coursework.runner", "coursework.checks.engine", "bert_minimal.model"):
+        (output,) = session.run_cell(f"import {name}")
+        assert output["ename"] == "ImportError"
+        assert output["evalue"].endswith("is not there at grading: the exercises need torch and Python alone")
+    assert session.run_cell("from coursework.checks import attention as check\ncheck.merge_heads(None)") == []
+    (output,) = session.run_cell("from coursework.checks.attention import _attention")
+    assert output["ename"] == "ImportError"
+
+
+def test_a_students_names_and_patches_do_not_reach_the_judge(session, exercises):
+    session.run_cell("import torch\ntorch.allclose = torch.equal = lambda *a, **k: True")
+    session.run_cell(f"compile = exec = globals = __builtins__ = 1\ndef {A}(query, key):\n    return query @ key.mT")
+    assert session.grade(exercises[A]).mistake == "not_scaled"
+
+
+def test_a_cell_shows_text_and_pictures_cut_to_size_and_nothing_that_runs(session):
+    outputs = session.run_cell("print('x' * 10_000_000)")
+    assert sum(len(o["text"]) for o in outputs) < 20_000
+    html = "from IPython.display import HTML, Javascript, display\ndisplay(HTML('<script>1</script>'), Javascript('1'))"
+    kinds = {kind for output in session.run_cell(html) for kind in output["data"]}
+    assert kinds == {"text/plain"}
+
+
+def test_points_are_shown_as_nbgrader_reads_them(session, exercises):
+    shown = outputs_of(session.grade(exercises[A]))
+    assert [o["output_type"] for o in shown] == ["stream", "execute_result"]
+    assert shown[1]["data"] == {"text/plain": "0.0"}
+
+
+def test_the_environment_of_the_grader_does_not_enter(session, monkeypatch):
+    monkeypatch.setenv("GRADERS_SECRET", "1")
+    (output,) = session.run_cell("import os\nprint(sorted(os.environ))")
+    assert "GRADERS_SECRET" not in output["text"]
+    assert "PATH" in output["text"] or sys.platform == "win32"
