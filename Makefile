@@ -43,7 +43,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 lab: $(READY)
-	$(BIN)/python -m jupyter lab --ServerApp.root_dir="$(CURDIR)" $(AS_ROOT) notebooks/00_start_here.ipynb
+	$(BIN)/python -m jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
 
 # What runs in minutes; needs neither a browser nor a GPU.
 test: $(READY)
