@@ -41,7 +41,7 @@ def twins(guess: str = ""):
 
 def most_looked_at(guess: str = ""):
     return quiz(
-        "In this layer [CLS] gets about a quarter of all weight, four times as much as any word. How much of what "
+        "In this layer [CLS] gets about a quarter of all weight, three times as much as any word. How much of what "
         "the tokens receive comes from [CLS]?",
         {
             "about a quarter, as the weights say": "One would think so: the weights are drawn everywhere as if they "

@@ -11,7 +11,7 @@ def both_sides(guess: str = ""):
             "But cover everything after “match” with your hand: both meanings are open.",
             "at “over”": "A football match can be over, and so can a burning match. Even “over” does not decide.",
             "at “candle”": "Up to here the sentence could go on with “the whistle was blown”. "
-            "What settles the third word stands five words further right.",
+            "What settles the second word is the seventh.",
         },
         answer="c",
         guess=guess,

@@ -1,0 +1,76 @@
+"""Assignments keep their word: the examples in the text are what the solutions give, and solutions get all points."""
+
+import ast
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+
+from coursework.checks import exercises
+from coursework.checks.engine import run_here
+
+ROOT = Path(__file__).parents[2]
+SOLUTIONS = sorted((ROOT / "solutions").glob("*/*.ipynb"))
+UNITS = ("00_start_here", "01_attention")  # whose texts have worked examples in this form
+
+
+def solved(path: Path) -> tuple[dict, dict]:
+    """Cells by id, and the names that the imports and the solutions define."""
+    cells = {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
+    names: dict = {"torch": torch, "__name__": "__main__"}
+    for cell in cells.values():
+        if cell.id == "imports" or cell.id.endswith("-answer"):
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(cell.source, cell.id, "exec"), names)
+    return cells, names
+
+
+def examples(text: str, names: dict):
+    """Pairs (value, expected as written in the comment below) of the Python blocks in a text."""
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        lines = block.splitlines()
+        for node in ast.parse(block).body:
+            source = ast.get_source_segment(block, node)
+            if not isinstance(node, ast.Expr):
+                exec(source, names)
+                continue
+            after = lines[node.end_lineno :]
+            count = next((i for i, line in enumerate(after) if not line.startswith("#")), len(after))
+            yield eval(source, names), "".join(line.lstrip("# ") for line in after[:count])
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_worked_examples_are_what_the_solutions_give(unit):
+    cells, names = solved(ROOT / "solutions" / unit / f"{unit}.ipynb")
+    for exercise in exercises(unit):
+        pairs = list(examples(cells[f"{exercise.name}-text"].source, names))
+        assert pairs, f"{exercise.name} shows no example"
+        for value, written in pairs:
+            if isinstance(value, torch.Tensor):
+                wanted = eval(written, {"tensor": torch.tensor})
+                torch.testing.assert_close(value, wanted, rtol=1e-4, atol=1e-4, check_dtype=value.dtype == torch.bool)
+            else:
+                assert value == ast.literal_eval(written)
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
+def test_solutions_get_all_points(path):
+    _, names = solved(path)
+    for exercise in exercises(path.stem):
+        verdict = exercise.verdict(run_here(names), seed=31)
+        assert verdict.passed, verdict.text()
+        assert verdict.points == exercise.points
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
+def test_hints_are_three_and_folded(path):
+    cells, _ = solved(path)
+    for exercise in exercises(path.stem):
+        text = cells[f"{exercise.name}-text"].source
+        assert re.findall(r"<summary>Hint (\d)", text) == ["1", "2", "3"]
+        assert "minutes" in text
+        assert "Difficulty" in text
