@@ -1,6 +1,6 @@
 """Inference on a CPU: this package against transformers, side by side in one run.
 
-    python benchmarks/inference_cpu.py            # about four minutes on two cores
+    python benchmarks/inference_cpu.py            # about three minutes on two cores
 
 Both compute in float32 without gradients, on the same random weights and the same padded batches; transformers
 takes its "sdpa" attention. Each round runs every row with the one and then the other; medians over the rounds
@@ -21,7 +21,7 @@ from bert_minimal import Bert, BertConfig
 from bert_minimal.checkpoint import state_for_file
 
 RESULTS = Path(__file__).parent / "results"
-ROUNDS = 11
+ROUNDS = 9
 MODELS = {
     "MiniLM-shaped, 6 × 384": BertConfig(
         hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
