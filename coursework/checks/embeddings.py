@@ -27,9 +27,9 @@ def _layer_norm(x, weight, bias, eps=1e-12):
     rows = []
     for row in x.reshape(-1, len(weight)):  # one token, (D,)  # step: shape
         centred = row - row.sum() / len(row)  # step: mean
-        variance = (centred * centred).sum() / len(row)  # step: spread
-        row = centred / torch.sqrt(variance + eps)  # step: spread or eps
-        rows.append(weight * row + bias)  # step: weight and bias
+        variance = (centred * centred).sum() / len(row)  # step: spread or mean
+        row = centred / torch.sqrt(variance + eps)  # step: spread or eps or mean
+        rows.append(weight * row + bias)  # step: weight and bias or mean
     return torch.stack(rows).view(x.shape)  # step: shape
 
 
@@ -94,7 +94,7 @@ build_inputs = Exercise(
 def _build_inputs(a, b=None, *, max_length, cls_id, sep_id, pad_id):
     first, second = [cls_id, *a, sep_id], [] if b is None else [*b, sep_id]  # step: special tokens
     length = len(first) + len(second)
-    if length > max_length or max_length > LONGEST:  # step: too long
+    if length > max_length or max_length > LONGEST:  # step: too long or special tokens
         raise ValueError(f"{length} tokens do not fit into {min(max_length, LONGEST)}: shorten the text")
     rest = max_length - length
     return {
@@ -240,9 +240,9 @@ def _embeddings(input_ids, token_type_ids, weights, dropout_p=0.0, training=Fals
     rows = []
     for ids, segments in zip(input_ids.tolist(), token_type_ids.tolist(), strict=True):
         x = torch.stack([weights["word"][i] for i in ids])  # (S, D)  # step: word
-        x = x + torch.stack([weights["position"][i] for i in range(len(ids))])  # step: position
-        x = x + torch.stack([weights["segment"][i] for i in segments])  # step: segment
-        centred = x - x.mean(dim=1, keepdim=True)  # step: LayerNorm
+        x = x + torch.stack([weights["position"][i] for i in range(len(ids))])  # step: position or word
+        x = x + torch.stack([weights["segment"][i] for i in segments])  # step: segment or word
+        centred = x - x.mean(dim=1, keepdim=True)  # step: LayerNorm or word
         x = centred / torch.sqrt((centred**2).mean(dim=1, keepdim=True) + 1e-12)  # step: LayerNorm
         rows.append(weights["norm.weight"] * x + weights["norm.bias"])  # step: LayerNorm
     return F.dropout(torch.stack(rows), dropout_p, training)  # (B, S, D)  # step: dropout
@@ -290,6 +290,9 @@ def _(new: Inputs):
 
     ids, types, weights = question(2, 6, 11)
     yield Case("segment", (Call((ids, types, weights)),), "the result is off by {off}: the segment's part is wrong")
+    empty = {name: torch.zeros_like(weights[name]) for name in ("word", "position", "segment")}
+    says = "where all three vectors are 0 the result is not norm.bias (off by {off})"
+    yield Case("LayerNorm", (Call((ids, types, weights | empty)),), says)
     every = tuple((2, name) for name in weights)
     yield Case("gradient", (Call((ids, types, weights), wrt=every, cotangents=(new.normal(2, 6, 11),)),))
     yield from _dropout_cases(new, *question(4, 6, 33))

@@ -698,6 +698,12 @@ def norm_over_the_text(input_ids, token_type_ids, weights, dropout_p=0.0, traini
     return F.dropout(x, dropout_p, training)
 
 
+@embeddings.mistake("no eps in LayerNorm", think="what if all features of a token are equal?")
+def norm_without_eps(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
+    x = _normalised(_sum(input_ids, token_type_ids, weights), 0.0)
+    return F.dropout(x * weights["norm.weight"] + weights["norm.bias"], dropout_p, training)
+
+
 @embeddings.mistake("no dropout", think="what are the last two arguments for?")
 def no_dropout(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
     return _norm(_sum(input_ids, token_type_ids, weights), weights)
