@@ -19,9 +19,9 @@ CAST = {
     "bridge": "The bridge was too thin, so the violinmaker carved another.",
 }
 
-# The same beginning with another ending: up to the comma or the article nothing differs, and the meaning does.
+# The same beginning with another ending, which gives the first noun its other meaning.
 TWINS = {
-    "seal": "The seal broke the ice on the river and swam home.",
+    "seal": "The seal broke in the heat, and the letter fell open.",
     "match": "The match was over before the whistle was blown.",
     "mouse": "The mouse beside the keyboard ran out of battery.",
     "palm": "Her palm was green, and she washed it with soap.",
