@@ -1,11 +1,9 @@
 """Which exercises an assignment has: those of the unit in coursework.checks whose LESSON is the assignment's name."""
 
-import importlib
-import pkgutil
 from dataclasses import dataclass
 from functools import cache
 
-import coursework.checks
+from coursework import checks
 from coursework.checks.engine import Exercise
 
 
@@ -22,23 +20,12 @@ class Assignment:
 
 
 @cache
-def units() -> dict[str, tuple[str, dict[str, Exercise]]]:
-    """{"attention": ("01_attention", {"attention_scores": Exercise, …}), …}"""
-    found = {}
-    for info in pkgutil.iter_modules(coursework.checks.__path__):
-        module = importlib.import_module(f"coursework.checks.{info.name}")
-        lesson = getattr(module, "LESSON", None)
-        if lesson is not None:
-            exercises = {e.name: e for e in vars(module).values() if isinstance(e, Exercise)}
-            found[info.name] = (lesson, exercises)
-    return found
-
-
 def known_assignments() -> dict[str, Assignment]:
     """Every assignment that can be graded, by name."""
-    return {lesson: Assignment(lesson, exercises) for lesson, exercises in units().values()}
+    lessons = [checks.unit(unit).LESSON for unit in checks.UNITS]
+    return {lesson: Assignment(lesson, {e.name: e for e in checks.exercises(lesson)}) for lesson in lessons}
 
 
 def names_for_students() -> dict[str, list[str]]:
     """What a student's notebook may import from coursework.checks: unit -> exercises."""
-    return {unit: list(exercises) for unit, (_, exercises) in units().items()}
+    return {unit: [exercise.name for exercise in checks.exercises(unit)] for unit in checks.UNITS}

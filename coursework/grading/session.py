@@ -5,11 +5,14 @@ kernel is started anew and the earlier cells are run again, without those that k
 """
 
 import math
+import re
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import nbformat
 
 from coursework.checks.engine import Exercise, Verdict
 from coursework.grading.kernel import KernelDied, StudentKernel, request_of
@@ -47,6 +50,7 @@ class Session:
     notebook_seconds: float = NOTEBOOK_SECONDS
     _kernel: StudentKernel | None = None
     _ran: list[str] = field(default_factory=list)  # sources to repeat in a new kernel
+    _lost: list[tuple[str, str]] = field(default_factory=list)  # cells left out, and why
     _spent: float = 0.0
 
     def close(self) -> None:
@@ -65,6 +69,7 @@ class Session:
             outputs, in_time = self._alive().run(source, self.cell_seconds)
         except KernelDied as death:
             self._bury()
+            self._lost.append((source, str(death)))
             return [_note(f"This cell {death}. It was left out; the cells before it were run again.")]
         if not in_time:
             self._spent += self.cell_seconds
@@ -109,10 +114,20 @@ class Session:
         except Exception:  # an answer that trips the judge: loud in the report, and no other exercise suffers
             told = f"✗ {exercise.number} {exercise.title}: could not be judged; your instructor has the details"
             return replace(_mark(exercise, 0.0, "not judged", told), trouble=traceback.format_exc(limit=-3))
+        verdict = self._explain(verdict, exercise.name, deaths)
         points = verdict.points if math.isfinite(verdict.points) else 0.0
         points = min(max(float(points), 0.0), exercise.points)
         status = _status(verdict, deaths)
         return _mark(exercise, points, status, verdict.text(), verdict.failed, verdict.mistake)
+
+    def _explain(self, verdict: Verdict, name: str, deaths: list[str]) -> Verdict:
+        """Say so when a name is missing because the cell that defines it had to be left out."""
+        if verdict.what.startswith("there is no"):
+            for source, death in self._lost:
+                if re.search(rf"\b{name}\b", source):
+                    deaths.append(death)
+                    return replace(verdict, what=f"there is no {name}: the cell that defines it {death}")
+        return verdict
 
     def _ask(self, exercise: Exercise, calls: list[dict], device: str, deaths: list[str]) -> list[dict]:
         """Well-formed answers to the calls, whatever happens in the student's process."""
@@ -175,9 +190,9 @@ def grade_notebook(notebook: Any, exercises: dict[str, Exercise], session: Sessi
         if exercise is not None:
             mark = session.grade(exercise)
             marks.append(mark)
-            cell.outputs = outputs_of(mark)
+            cell.outputs = nbformat.from_dict(outputs_of(mark))
         else:
-            cell.outputs = session.run_cell(cell.source)
+            cell.outputs = nbformat.from_dict(session.run_cell(cell.source))
         cell.execution_count = None
     return marks
 

@@ -135,7 +135,7 @@ def test_the_seed_is_made_once_and_kept_to_oneself(tmp_path):
 
 
 EARNED = {  # demo student -> points of 18, or a word of the status
-    "perfect": 18, "blank": 0, "half_done": 9, "syntax_error": 16, "endless_cell": 18, "endless_answer": 16,
+    "perfect": 18, "blank": 0, "half_done": 9, "syntax_error": 16, "endless_cell": 16, "endless_answer": 16,
     "kills_its_kernel": 18, "answer_kills_it": 16, "warns_on_stderr": 18, "patches_allclose": 0,
     "imports_the_answer": 0, "claims_full_marks": 0, "broken_json": "unreadable", "not_a_notebook": "unreadable",
 }  # fmt: skip
@@ -152,6 +152,10 @@ def test_the_demo_class_gets_the_marks_it_earned(tmp_path, course):
             assert results[student].status.startswith(earned), student
         else:
             assert (results[student].status, results[student].points) == ("graded", earned), student
+    status = {s: {m.exercise: m.status for m in r.marks} for s, r in results.items()}
+    assert status["endless_cell"]["attention_scores"] == status["endless_answer"]["attention_scores"] == "time limit"
+    assert status["answer_kills_it"]["attention_scores"] == "died"
+    assert set(status["blank"].values()) == {"not answered"}
     for name, exercise in exercises.items():
         for mistake, _ in mistakes_of(exercise)[:2]:
             marks = {m.exercise: m for m in results[f"mistake-{name}-{mistake}"].marks}

@@ -76,7 +76,7 @@ def test_nothing_that_holds_answers_can_be_imported(session):
 
 def test_a_students_names_and_patches_do_not_reach_the_judge(session, exercises):
     session.run_cell("import torch\ntorch.allclose = torch.equal = lambda *a, **k: True")
-    session.run_cell(f"compile = exec = globals = __builtins__ = 1\ndef {A}(query, key):\n    return query @ key.mT")
+    session.run_cell(f"compile = exec = globals = 1\ndef {A}(query, key):\n    return query @ key.mT")
     assert session.grade(exercises[A]).mistake == "not_scaled"
 
 
