@@ -416,6 +416,14 @@ def asserts_the_length(a, b=None, *, max_length, cls_id, sep_id, pad_id):
     return _fields(ids, types, len(ids), max_length, pad_id)
 
 
+@build_inputs.mistake("tensors where lists are asked for", think="what does the text say that each of the three is?")
+def rows_as_tensors(a, b=None, *, max_length, cls_id, sep_id, pad_id):
+    ids, types = _joined(a, b, cls_id, sep_id)
+    _fits(len(ids), max_length)
+    row = _fields(ids, types, len(ids), max_length, pad_id)
+    return {field: torch.tensor(values) for field, values in row.items()}
+
+
 @build_inputs.mistake("the caller's list changed", think="a.append changes a: whose list is it?")
 def callers_list_changed(a, b=None, *, max_length, cls_id, sep_id, pad_id):
     _fits(len(_joined(a, b, cls_id, sep_id)[0]), max_length)
@@ -508,6 +516,12 @@ def batch_mask_all_ones(rows, pad_id):
     return batch | {"attention_mask": torch.ones_like(batch["attention_mask"])}
 
 
+@pad_batch.mistake("a mask of True and False", think="the mask is to hold whole numbers: how does one make them?")
+def mask_of_bools(rows, pad_id):
+    batch = _batch(rows, pad_id)
+    return batch | {"attention_mask": batch["attention_mask"].bool()}
+
+
 @pad_batch.mistake("token_type_ids all 0", think="where do the rows' own segments go?")
 def batch_without_segments(rows, pad_id):
     batch = _batch(rows, pad_id)
@@ -579,6 +593,12 @@ def positions_restart(input_ids, token_type_ids, weights, dropout_p=0.0, trainin
 def positions_over_the_batch(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
     places = torch.arange(input_ids.size(0), device=input_ids.device)[:, None]
     x = weights["word"][input_ids] + weights["position"][places] + weights["segment"][token_type_ids]
+    return _done(x, weights, dropout_p, training)
+
+
+@embeddings.mistake("the whole position table added", think="how many of its rows does a text of S tokens need?")
+def whole_position_table(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
+    x = weights["word"][input_ids] + weights["position"] + weights["segment"][token_type_ids]
     return _done(x, weights, dropout_p, training)
 
 
@@ -715,7 +735,7 @@ def dropout_before_norm(input_ids, token_type_ids, weights, dropout_p=0.0, train
 
 
 @embeddings.mistake(
-    "dropout in evaluation too (nn.Dropout made anew is in training mode)", think="who tells it to rest?"
+    "dropout in evaluation too (F.dropout and a new nn.Dropout act unless told not to)", think="who tells it to rest?"
 )
 def dropout_always(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
     return torch.nn.Dropout(dropout_p)(_norm(_sum(input_ids, token_type_ids, weights), weights))

@@ -227,7 +227,7 @@ def describe(value: Any) -> str:
         return "None (is a `return` missing?)"
     if isinstance(value, torch.Tensor):
         kind = "float" if value.dtype.is_floating_point else str(value.dtype).removeprefix("torch.")
-        return f"a {kind} tensor of shape {tuple(value.shape)}"
+        return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} tensor of shape {tuple(value.shape)}"
     if isinstance(value, dict) and set(value) == {"other", "text"}:
         return value["other"] if value["other"].startswith("a ") else f"a {value['other']}"
     if isinstance(value, (list, tuple)):
