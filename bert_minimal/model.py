@@ -27,6 +27,24 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.layer_norm(x, weight.shape, weight, bias, LAYER_NORM_EPS)
 
 
+def dropout(x: Tensor, p: float, training: bool) -> Tensor:
+    """Each number is 0 with probability p, else divided by 1 - p (Srivastava et al. 2014).
+
+    F.dropout, except in a compiled training step on a GPU. There F.dropout's generator (Philox, ten rounds a
+    number, forward and again backward) costs up to a tenth of the step; a hash of a random seed and the place,
+    with two multiplications (MurmurHash3's last step), does as well here. Measured in benchmarks/LOG.md.
+    """
+    if not (training and x.is_cuda and torch.compiler.is_compiling()):
+        return F.dropout(x, p, training)
+    place = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
+    seed = torch.randint(-(2**31), 2**31, (1,), dtype=torch.int32, device=x.device)
+    h = (place ^ seed) * -1640531535
+    h = (h ^ (h >> 16 & 0xFFFF)) * -2048144789  # int32 wraps around; & makes the shift a logical one
+    h = (h ^ (h >> 13 & 0x7FFFF)) * -1028477387
+    h = h ^ (h >> 16 & 0xFFFF)  # uniform over all of int32
+    return torch.where(h >= int(p * 2**32) - 2**31, x / (1 - p), 0.0)
+
+
 @torch.no_grad()
 def initialise_parameter(name: str, parameter: Tensor, std: float) -> None:
     """Fresh values: a normal distribution cut at two standard deviations for matrices, as in Google's code.
@@ -92,7 +110,7 @@ class Embeddings(nn.Module):
             + F.embedding(token_type_ids, self.segment)
             + F.embedding(position_ids, self.position)
         )
-        return F.dropout(layer_norm(x, self.norm_weight, self.norm_bias), self.dropout_p, self.training)
+        return dropout(layer_norm(x, self.norm_weight, self.norm_bias), self.dropout_p, self.training)
 
 
 class Layer(nn.Module):
@@ -140,10 +158,10 @@ class Layer(nn.Module):
 
     def after_attention(self, x: Tensor, attended: Tensor) -> Tensor:
         """Add & Norm, feed-forward, Add & Norm, token by token: any (…, D) (Vaswani et al., figure 1)."""
-        attended = F.dropout(attended, self.dropout_p, self.training)
+        attended = dropout(attended, self.dropout_p, self.training)
         x = layer_norm(x + attended, self.attention_norm_weight, self.attention_norm_bias)
         inner = F.gelu(F.linear(x, self.up_weight, self.up_bias), approximate=self.gelu_kind)  # (…, F); A.2
-        inner = F.dropout(F.linear(inner, self.down_weight, self.down_bias), self.dropout_p, self.training)
+        inner = dropout(F.linear(inner, self.down_weight, self.down_bias), self.dropout_p, self.training)
         return layer_norm(x + inner, self.norm_weight, self.norm_bias)
 
 

@@ -1,0 +1,344 @@
+"""Pre-training: masked LM and next sentence (Devlin et al. 2019, section 3.1 and A.2).
+
+    python -m bert_minimal pretrain my-model                        # 3 minutes on a laptop, texts from the catalogue
+    python -m bert_minimal pretrain my-model --preset h100 --text my-folder
+    python -m bert_minimal pretrain my-model --recipe paper --scale 0.01 --dry-run
+    torchrun --nproc-per-node 2 -m bert_minimal pretrain my-model --preset h100
+
+The folder gets the prepared texts (corpus/), log.jsonl, state.safetensors, from which a run that was broken off
+goes on, and at the end the model itself (model/), for `Bert.from_pretrained` and for transformers.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..config import BertConfig
+from ..heads import NO_LABEL, PreTraining
+from ..pairs import order_at, pair_at
+from ..wordpiece import WordPiece
+from .corpus import Corpus, PairBatches, loader, prepare, read_documents, split_held_out
+from .loop import TrainOptions, choose_precision, distributed, evaluate, rank_and_world, start_processes, train
+from .metrics import count_parameters, measured_peak, training_flops
+
+MEASURE_FROM = 10**12  # numbers of the batches to measure on: far from those that are learned from
+HELD_OUT_ONE_IN = 50  # documents
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained, and how. A step sees sequences · accumulate sequences of the phase's length."""
+
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int
+    steps: int
+    sequences: int  # of a batch, at the first phase's length
+    learning_rate: float
+    warmup: int
+    phases: tuple[tuple[float, int], ...]  # share of the steps, length in pieces
+    mixed: bool = False  # the phases take turns all along; else one follows the other
+    same_sequences: bool = False  # later phases: as many sequences a batch (the paper), or as many tokens
+    accumulate: int = 1
+    positions: int = 512
+    dropout: float = 0.1
+    attention_dropout: float = 0.0  # without it the fastest kernels can be used
+    weight_decay: float = 0.01
+    documents: int | None = None  # at most so many are read
+
+    def sequences_of(self, length: int) -> int:
+        return self.sequences if self.same_sequences else self.sequences * self.phases[0][1] // length
+
+    def config(self) -> BertConfig:
+        return BertConfig(
+            vocab_size=self.vocabulary,
+            hidden_size=self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            intermediate_size=4 * self.width,
+            max_position_embeddings=self.positions,
+            hidden_dropout_prob=self.dropout,
+            attention_probs_dropout_prob=self.attention_dropout,
+        )
+
+
+# fmt: off
+PRESETS = {
+    "laptop": Recipe(layers=2, width=128, heads=2, vocabulary=4096, steps=1500, sequences=32, learning_rate=2e-3,
+                     warmup=100, phases=((1.0, 64),), positions=128, documents=3000),
+    "t4": Recipe(layers=4, width=256, heads=4, vocabulary=8192, steps=12_000, sequences=256, learning_rate=1e-3,
+                 warmup=600, phases=((0.9, 128), (0.1, 512)), mixed=True),
+    "h100": Recipe(layers=6, width=256, heads=4, vocabulary=8192, steps=40_000, sequences=512, learning_rate=1e-3,
+                   warmup=2000, phases=((0.9, 128), (0.1, 512)), mixed=True),
+}
+PAPER = Recipe(layers=12, width=768, heads=12, vocabulary=30_522, steps=1_000_000, sequences=256,
+               learning_rate=1e-4, warmup=10_000, phases=((0.9, 128), (0.1, 512)), same_sequences=True,
+               attention_dropout=0.1)
+# What the paper says, where, and how this program does it.
+PAPER_NUMBERS = (
+    ("layers, width, heads", "12, 768, 12 (base); 24, 1024, 16 (large)", "3", "base"),
+    ("parameters", "110 M; 340 M", "3", "109.5 M in the encoder, counted here"),
+    ("vocabulary", "30,000 pieces", "3", "30,522, as released"),
+    ("texts", "BooksCorpus 800 M words, English Wikipedia 2,500 M", "3.1", "what --text names"),
+    ("sequences a batch", "256 (of 512: 131,072 tokens, printed as 128,000)", "A.2", "256"),
+    ("steps", "1,000,000, about 40 times through 3.3 G words", "A.2", "1,000,000 times --scale"),
+    ("lengths", "90 % of the steps 128, the rest 512", "A.2", "the same"),
+    ("optimizer", "Adam, 1e-4, β 0.9 and 0.999, L2 weight decay 0.01", "A.2", "AdamW, the same numbers"),
+    ("schedule", "10,000 steps of warm-up, then linear", "A.2", "the same, times --scale"),
+    ("dropout", "0.1 on all layers", "A.2", "0.1"),
+    ("activation", "GELU", "A.2", "GELU (erf)"),
+    ("masking", "15 %; 80 / 10 / 10", "3.1, A.1", "the same, drawn anew each time"),
+    ("next sentence", "half IsNext, half NotNext", "3.1, A.2", "the same"),
+    ("loss", "sum of both means", "A.2", "the same"),
+    ("cost", "4 Cloud TPUs (base), 16 (large), four days each", "A.2", "see below"),
+)
+# fmt: on
+
+
+class PreTrainingObjective:
+    """Both tasks' losses on a batch of `corpus.PairBatches`."""
+
+    names = ("mlm", "nsp")
+
+    def count(self, batch: dict[str, Tensor]) -> Tensor:
+        labels = (batch["masked_labels"], batch["follows"])
+        return torch.stack([(x != NO_LABEL).sum() for x in labels]).float()
+
+    def losses(self, model: PreTraining, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        stream = {name: batch[name] for name in ("input_ids", "token_type_ids", "position_ids", "cu_seqlens")}
+        longest = batch["longest"].shape[0]
+        pieces, follows = model.stream(batch["masked_positions"], **stream, max_seqlen=longest)
+        sums, right = [], []
+        for logits, labels in ((pieces, batch["masked_labels"]), (follows, batch["follows"])):
+            logits = logits.float()
+            sums.append(F.cross_entropy(logits, labels, ignore_index=NO_LABEL, reduction="sum"))
+            right.append((logits.argmax(-1) == labels).sum())
+        return torch.stack(sums), torch.stack(right).float()
+
+
+class PhasedBatches(torch.utils.data.Dataset):
+    """PairBatches whose length depends on the step: mostly short sequences, some fewer long ones.
+
+    One phase after the other is the paper's way. Mixed, the steps of each phase are spread evenly: positions
+    from 128 on do not meet a finished model at the end (there the loss rose from 2.6 to 4, benchmarks/LOG.md).
+    """
+
+    def __init__(self, corpus: Corpus, recipe: Recipe, seed: int, whole_words: bool, task):
+        self.recipe, self.ends, self.phases = recipe, [], []
+        for share, length in recipe.phases:
+            self.ends.append(share + (self.ends[-1] if self.ends else 0.0))
+            self.phases.append(PairBatches(corpus, recipe.sequences_of(length), length, seed, whole_words, task))
+
+    def __getitem__(self, number: int) -> dict[str, Tensor]:
+        step = number // self.recipe.accumulate
+        at = step * 0.6180339887498949 % 1 if self.recipe.mixed else step / self.recipe.steps
+        phase = next((i for i, end in enumerate(self.ends) if at < end), len(self.ends) - 1)
+        return self.phases[phase][number]
+
+
+def pretrain(
+    out: Path,
+    /,
+    text: tuple[str, ...] = ("movie-reviews", "gutenberg"),
+    preset: Literal["laptop", "t4", "h100"] = "laptop",
+    recipe: Literal["ours", "paper"] = "ours",
+    scale: float = 1.0,
+    task: Literal["next-sentence", "sentence-order"] = "next-sentence",
+    whole_words: bool = False,
+    precision: Literal["", "fp32", "bf16", "fp16"] = "",
+    steps: int | None = None,
+    sequences: int | None = None,
+    accumulate: int | None = None,
+    workers: int | None = None,
+    seed: int = 0,
+    corpus: Path | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Train a BERT from nothing: vocabulary, texts, masked LM and next sentence.
+
+    Args:
+        out: folder for everything; a run that was broken off goes on if started again in the same way.
+        text: catalogue names, .txt files or folders of them.
+        preset: sizes for this machine; laptop takes 3 minutes.
+        recipe: "paper": the numbers of Devlin et al. 2019 instead of the preset's.
+        scale: times the steps and the warm-up.
+        task: what the second segment is for: next sentence (BERT) or sentence order (ALBERT).
+        whole_words: mask all pieces of a word together.
+        precision: empty for what the device does best.
+        steps: instead of the recipe's (warm-up in proportion).
+        sequences: in a batch; if memory is short, halve it …
+        accumulate: batches a step: … and double this.
+        workers: processes that make batches; default: as many as there are processors to spare.
+        seed: of weights, texts' order, masks, dropout.
+        corpus: a folder with learn/ and held-out/ prepared before (by an earlier run: OUT/corpus).
+        dry_run: say what it would take, and stop.
+    """
+    device = start_processes()
+    chosen = scaled(PAPER if recipe == "paper" else PRESETS[preset], scale, steps)
+    chosen = replace(chosen, sequences=sequences or chosen.sequences, accumulate=accumulate or chosen.accumulate)
+    precision = precision or choose_precision(device)
+    if dry_run:
+        print(plan(chosen, device, precision, paper=recipe == "paper"))
+        return
+    rank, world = rank_and_world()
+    if rank == 0:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "command.txt").write_text(" ".join([Path(sys.executable).name, *sys.argv]) + "\n")
+        (out / "recipe.json").write_text(json.dumps(asdict(chosen), indent=2) + "\n")
+        if corpus is None:
+            prepare_texts(text, chosen, out / "corpus")
+    if distributed():
+        dist.barrier()
+    folder = corpus or out / "corpus"
+    learn, held = Corpus(folder / "learn"), Corpus(folder / "held-out")
+    chosen = replace(chosen, vocabulary=len(learn.tokenizer()))
+    torch.manual_seed(seed)
+    model = PreTraining(chosen.config()).to(device)
+    if rank == 0:
+        print(f"{count_parameters(model):,} parameters; {learn.index['tokens']:,} pieces to learn from, ", end="")
+        print(f"{held.index['tokens']:,} held out in {len(held)} documents")
+
+    pair_task = pair_at if task == "next-sentence" else order_at
+    dealt = PhasedBatches(learn, chosen, seed, whole_words, pair_task)
+    objective, length = PreTrainingObjective(), chosen.phases[0][1]
+    measured = PairBatches(held, min(chosen.sequences, 256), length, seed, whole_words, pair_task)
+    # Once through what is held out, or two million tokens of it.
+    rounds = max(1, min(held.index["tokens"], 2_000_000) // measured.tokens)
+
+    def measure(model: PreTraining) -> dict[str, float]:
+        numbers = range(MEASURE_FROM, MEASURE_FROM + rounds)
+        return evaluate(model, objective, loader(measured, numbers, 0))
+
+    if workers is None:
+        workers = max(0, min(16, (os.cpu_count() or 1) // world - 2)) if device.type == "cuda" else 0
+
+    def batches(numbers: list[int]) -> Iterator[dict[str, Tensor]]:
+        return loader(dealt, numbers, workers)
+
+    tokens = chosen.sequences * length
+    masked = round(0.15 * tokens)
+    flops = training_flops(chosen.config(), tokens, length, masked, chosen.sequences)
+    options = TrainOptions(
+        steps=chosen.steps,
+        learning_rate=chosen.learning_rate,
+        warmup=chosen.warmup,
+        weight_decay=chosen.weight_decay,
+        accumulate=chosen.accumulate,
+        precision=precision,
+        seed=seed,
+        log_every=max(1, min(50, chosen.steps // 40)),
+        evaluate_every=max(200, chosen.steps // 12),
+        save_every=max(100, chosen.steps // 20),
+    )
+    peak = measured_peak(device, precision)
+    train(model, objective, batches, options, out, measure, (tokens, flops), peak)
+    if rank == 0:
+        save_model(model, learn.tokenizer(), out / "model")
+        found = measure(model)
+        print("held out: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
+        print(f"the model is in {out / 'model'}")
+    if distributed():
+        dist.destroy_process_group()
+
+
+def scaled(recipe: Recipe, scale: float, steps: int | None) -> Recipe:
+    """More or fewer steps, warm-up in proportion."""
+    if scale <= 0 or (steps is not None and steps < 1):
+        raise ValueError(f"scale {scale} and steps {steps} have to be above 0")
+    wanted = steps or max(1, round(recipe.steps * scale))
+    return replace(recipe, steps=wanted, warmup=round(recipe.warmup * wanted / recipe.steps))
+
+
+def prepare_texts(sources: tuple[str, ...], recipe: Recipe, folder: Path) -> None:
+    """Split into documents to learn from and held-out ones, learn a vocabulary from the first, tokenise both.
+
+    The vocabulary is made by the rule "frequency": on these texts it needs fewer tokens a word on held-out text
+    than "ratio" (1.46 against 1.53 with 8,192 pieces). What is there already is not made again.
+    """
+    if all((folder / part / "index.json").exists() for part in ("learn", "held-out")):
+        return
+    learn, held = [], []
+    for source in sources:
+        documents = [document for document in read_documents(source) if document]
+        if recipe.documents is not None:
+            documents = documents[: recipe.documents // len(sources)]
+        if len(documents) < 3:
+            raise ValueError(f"{source} has {len(documents)} document(s); at least three are needed, one held out")
+        some, others = split_held_out(documents, HELD_OUT_ONE_IN)
+        learn, held = learn + some, held + others
+    if len(held) < 2:
+        held.append(learn.pop())  # a random B has to come from another document there, too
+    print(f"learning {recipe.vocabulary:,} pieces from {len(learn):,} documents")
+    tokenizer = WordPiece.train((p for d in learn for p in d), recipe.vocabulary, rule="frequency")
+    prepare(held, tokenizer, folder / "held-out")
+    prepare(learn, tokenizer, folder / "learn")
+
+
+def save_model(model: PreTraining, tokenizer: WordPiece, folder: Path, half: bool = False) -> None:
+    """config.json, model.safetensors (float16 if half) and the tokenizer's files."""
+    values = [p.data for p in model.parameters()]
+    if half:
+        model.half()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    for p, value in zip(model.parameters(), values, strict=True):
+        p.data = value
+
+
+def plan(recipe: Recipe, device: torch.device, precision: str, paper: bool) -> str:
+    """What --dry-run prints: parameters, tokens, operations, memory, time; the paper's numbers beside ours."""
+    config = recipe.config()
+    with torch.device("meta"):
+        model = PreTraining(config)
+    parameters, encoder = count_parameters(model), count_parameters(model.bert)
+    flops, tokens, per_batch = 0.0, 0, 0
+    for share, length in recipe.phases:
+        sequences, batches = recipe.sequences_of(length), round(share * recipe.steps) * recipe.accumulate
+        flops += batches * training_flops(config, sequences * length, length, 0.15 * sequences * length, sequences)
+        tokens += batches * sequences * length
+        per_batch = max(per_batch, sequences * length)
+    peak = measured_peak(device, precision)
+    # Weights, gradient and Adam's two moments in float32; in bf16 a rounded copy of weights and gradient besides.
+    fixed = parameters * (20 if precision == "bf16" else 16)
+    # Fitted to the peak measured on an H100 with base (benchmarks/LOG.md): 36 bytes a feature, layer and token.
+    wide = 1 if precision == "bf16" else 2
+    kept = per_batch * (36 * wide * recipe.width * recipe.layers + 0.15 * 6 * recipe.vocabulary)
+    share = 0.4 if device.type == "cuda" else 0.25
+    lines = [
+        f"model        {recipe.layers} layers x {recipe.width}, {recipe.heads} heads, {recipe.vocabulary:,} pieces",
+        f"parameters   {parameters:,} ({encoder:,} without the heads)",
+        f"steps        {recipe.steps:,}, warm-up {recipe.warmup:,}, learning rate {recipe.learning_rate:g}",
+        "batches      "
+        + ", then ".join(f"{recipe.sequences_of(n)} x {n} for {share:.0%} of the steps" for share, n in recipe.phases),
+        f"a step       {recipe.accumulate} of these",
+        f"tokens       {tokens:,} in all",
+        f"operations   {flops:.2e} floating point",
+        f"memory       about {(fixed + kept) / 2**30:.1f} GiB ({fixed / 2**30:.1f} whatever the batch), {precision}",
+        f"time         about {words_for(flops / (peak * share))} on {name_of(device)}: {peak / 1e12:.2f} TFLOP/s "
+        f"measured, {share:.0%} of it reached",
+    ]
+    if paper:
+        lines += ["", f"{'':21} {'the paper says':52} {'section':9} here"]
+        lines += [f"{name:21} {says:52} {section:9} {here}" for name, says, section, here in PAPER_NUMBERS]
+    return "\n".join(lines)
+
+
+def words_for(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def name_of(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
