@@ -71,6 +71,7 @@ class Case:
     `holds`, it gets the answers to all calls (of the right type and shape, free of NaN where the reference is) and
     returns None or a sentence of its own. `random`: the answers depend on a random generator, so a mistake is
     recognised by that sentence and not by the numbers. `raises`: the right answer to each call is this error.
+    `loose`: `holds` judges lengths and keys as well, and gets every answer of the right type.
     """
 
     part: str
@@ -79,6 +80,7 @@ class Case:
     holds: Callable[..., str | None] | None = None
     random: bool = False
     raises: str = ""
+    loose: bool = False
 
 
 @dataclass(frozen=True)
@@ -408,7 +410,8 @@ class Exercise:
             return "changed", f"changes its argument {self._argument(changed[0])} in place: the caller still needs it"
         pairs = list(zip(got, want, strict=True))
         found = [difference for g, w in pairs if (difference := compare(g.value, w.value))]
-        wrong_form = next((d for d in found if d.kind in ("type", "shape", "nan")), None)
+        forms = ("type", "nan") if case.loose else ("type", "shape", "nan")
+        wrong_form = next((d for d in found if d.kind in forms), None)
         if wrong_form:
             return wrong_form.kind, wrong_form.text
         if case.holds is not None:
