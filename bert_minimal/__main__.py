@@ -1,4 +1,4 @@
-"""python -m bert_minimal fill-mask | encode | export: the model from the command line.
+"""python -m bert_minimal fill-mask | encode | export | pretrain: the model from the command line.
 
 MODEL is a name in the catalogue ("course", "minilm", "bert-tiny-mlm"; see `train/data.py`), a folder, or an
 id on the Hugging Face hub. `COMMAND --help` lists the options.
@@ -15,6 +15,8 @@ from . import heads
 from .checkpoint import find_folder
 from .model import Bert, Module
 from .train import data
+from .train.loop import TrainingStopped
+from .train.pretrain import pretrain
 from .wordpiece import WordPiece
 
 BATCH = 32
@@ -125,12 +127,12 @@ def some(texts: list[str]) -> list[str]:
 def main(arguments: list[str] | None = None) -> None:
     import tyro
 
-    commands: dict[str, Any] = {"fill-mask": fill_mask, "encode": encode, "export": export}
+    commands: dict[str, Any] = {"fill-mask": fill_mask, "encode": encode, "export": export, "pretrain": pretrain}
     try:
         tyro.extras.subcommand_cli_from_dict(
             commands, prog="python -m bert_minimal", description=__doc__, args=arguments
         )
-    except (ValueError, OSError) as error:  # what the user can put right: one message, no traceback
+    except (ValueError, OSError, TrainingStopped) as error:  # what the user can put right: one message, no traceback
         sys.exit(f"error: {error}")
 
 
