@@ -56,9 +56,7 @@ def mask_to_bias(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
     padded. The two axes of length 1 repeat the row for every head and every query.
     """
     padded = attention_mask[:, None, None, :] == 0
-    return torch.zeros(padded.shape, dtype=dtype, device=padded.device).masked_fill(
-        padded, very_negative(dtype)
-    )
+    return torch.zeros(padded.shape, dtype=dtype, device=padded.device).masked_fill(padded, very_negative(dtype))
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:

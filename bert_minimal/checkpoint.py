@@ -5,6 +5,7 @@ Only safetensors files are read: a `.bin` or `.pt` file is a pickle, which can r
 
 import json
 import os
+import shutil
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -195,6 +196,7 @@ def save_pretrained(model: Module, folder: str | os.PathLike) -> None:
     try:
         aside["config.json"].write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")
         save_file(state_for_file(model), aside["model.safetensors"], metadata={"format": "pt"})
+        shutil.copymode(aside["config.json"], aside["model.safetensors"])  # safetensors lets only the owner read
         for name, path in aside.items():
             os.replace(path, folder / name)
     finally:

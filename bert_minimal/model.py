@@ -34,7 +34,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     number, forward and again backward) costs up to a tenth of the step; a hash of a random seed and the place,
     with two multiplications (MurmurHash3's last step), does as well here. Measured in benchmarks/LOG.md.
     """
-    if not (training and x.is_cuda and torch.compiler.is_compiling()):
+    if not (training and p < 1.0 and x.is_cuda and torch.compiler.is_compiling()):
         return F.dropout(x, p, training)
     place = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
     seed = torch.randint(-(2**31), 2**31, (1,), dtype=torch.int32, device=x.device)

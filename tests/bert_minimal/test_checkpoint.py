@@ -300,3 +300,9 @@ def test_real_checkpoints_say_what_is_fresh(minilm, bert_tiny_mlm):
     model = heads.MaskedLM.from_pretrained(minilm)
     assert [name for name in model.loaded.fresh if not name.startswith("mlm.")] == []
     assert json.loads((minilm / "config.json").read_text())["hidden_size"] == model.config.hidden_size
+
+
+def test_both_files_have_the_usual_permissions(tmp_path):
+    Bert(BertConfig.preset("tiny", vocab_size=30)).save_pretrained(tmp_path)
+    modes = {path.name: path.stat().st_mode for path in tmp_path.iterdir()}
+    assert modes["model.safetensors"] == modes["config.json"]
