@@ -5,8 +5,8 @@ Only safetensors files are read: a `.bin` or `.pt` file is a pickle, which can r
 
 import json
 import os
-import shutil
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
