@@ -160,8 +160,8 @@ def batch(rows: list[tuple[list[str], list[int]]]):
     for y, (tokens, segments) in enumerate(rows):
         for x in range(longest):
             real = x < len(tokens)
-            fill = {"fc": (SEGMENT_A, SEGMENT_B)[segments[x]]} if real else {"fc": "#eeeeee", "hatch": "////"}
-            axes.add_patch(Rectangle((x, y), 1, 1, ec="white", lw=1.2, **fill))
+            fill = (SEGMENT_A, SEGMENT_B)[segments[x]] if real else "#eeeeee"
+            axes.add_patch(Rectangle((x, y), 1, 1, ec="white", lw=1.2, fc=fill, hatch="" if real else "////"))
             if real:
                 axes.text(x + 0.5, y + 0.5, tokens[x], ha="center", va="center", fontsize=9, rotation=90)
     axes.set(xlim=(0, longest), ylim=(len(rows), 0))
