@@ -21,6 +21,7 @@ c.Autograde.sanitize_preprocessors = [
 ]
 c.Autograde.autograde_preprocessors = [
     "coursework.grading.nbgrader_steps.JudgeOutside",
+    "coursework.grading.nbgrader_steps.ShowAsText",
     "nbconvert.preprocessors.ClearMetadataPreprocessor",
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",

@@ -2,7 +2,9 @@
 
 collect.py, repair.py     find and read the submissions, put damaged notebooks right
 kernel.py, stand_in.py    one student's process, and what stands for the course's packages in it
+sandbox.py                the walls around that process
 session.py, wire.py       a notebook's cells there, its verdicts here; nothing that comes out is believed
+suspicious.py             what deserves an instructor's look
 one.py, classroom.py      a submission, a class
 tables.py, feedback.py, report.py
 nbgrader_steps.py         the same as steps of nbgrader's own autograde

@@ -8,18 +8,21 @@ OUT/results/STUDENT/ASSIGNMENT.json     what a second run need not do again
 
 import multiprocessing
 import os
+import re
 import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 from coursework.grading.assignments import known_assignments
-from coursework.grading.collect import Submission, find_submissions
+from coursework.grading.collect import Submission, Unreadable, find_submissions, unpack
 from coursework.grading.one import ROOT, Terms, grade_one, key_of
 from coursework.grading.report import write_report
 from coursework.grading.results import Result, load
+from coursework.grading.sandbox import require_bubblewrap
 from coursework.grading.secret import class_seed
 from coursework.grading.session import CELL_SECONDS
 from coursework.grading.tables import write_tables
@@ -33,35 +36,58 @@ def grade(
     trusted: bool = False,
     jobs: int | None = None,
     cell_seconds: float = CELL_SECONDS,
+    assignment: str = "",
+    shard: str = "",
     course: Path = ROOT,
 ) -> list[Result]:
     """Grade every submission in FOLDER and write marks, feedback and a report to OUT.
 
     Args:
-        folder: <student>/<assignment>/<assignment>.ipynb; nothing in it is changed.
+        folder: a folder, or a zip from Moodle or Canvas, as collect.py lists; nothing in it is changed.
         out: where results go; what is there from an earlier run is kept if nothing changed since.
         seed: of the questions; without it the secret one of this user (secret.py).
         trusted: run students' code with your own rights, without the sandbox.
         jobs: how many submissions at a time; as many as there are cores unless said otherwise.
         cell_seconds: time limit of one of a student's cells.
+        assignment: what files from Moodle or Canvas are for, where their names do not say it.
+        shard: "2/5": only the second fifth of the submissions and no tables, for one of five machines; the run
+            without it, after all of them, finds everything graded and writes the tables.
         course: the folder with the released exercises/.
     Raises:
         Unreadable: when the folder holds no submission at all. No single submission stops the run.
+        NoSandbox: when there is no bubblewrap and the class is not trusted.
     """
+    if not trusted:
+        require_bubblewrap()
     out.mkdir(parents=True, exist_ok=True)
     terms = Terms(class_seed() if seed is None else seed, out.resolve(), course.resolve(), trusted, cell_seconds)
-    submissions = find_submissions(folder, list(known_assignments()))
+    if folder.is_file():
+        folder = unpack(folder, out / "unpacked")
+    submissions = of_shard(find_submissions(folder, list(known_assignments()), assignment), shard)
     results = []
     started = time.monotonic()
     for done, result in enumerate(grade_all(submissions, terms, jobs or cores()), 1):
         results.append(result)
         left = (time.monotonic() - started) / done * (len(submissions) - done)
         print(line(result), f"[{done}/{len(submissions)}, {left:.0f} s left]", flush=True)
+    if shard:
+        print(f"shard {shard} is done; after all shards, the same command without --shard writes the tables")
+        return results
     results.sort(key=lambda r: (r.student, r.assignment))
     write_tables(results, out)
     write_report(results, out)
     print(f"marks: {out / 'marks.csv'}   class report: {out / 'report.md'}   feedback: {out / 'feedback'}")
     return results
+
+
+def of_shard(submissions: list[Submission], shard: str) -> list[Submission]:
+    """Every submission, or for "2/5" the second of each five; raises Unreadable for anything else."""
+    if not shard:
+        return submissions
+    found = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise Unreadable(f"--shard {shard}: say 2/5 for the second of five")
+    return submissions[int(found[1]) - 1 :: int(found[2])]
 
 
 def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Iterator[Result]:
@@ -75,7 +101,8 @@ def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Iterato
             waiting.append(submission)
     broken = []
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(waiting)) or 1, spawn, initializer=prepare_worker) as pool:
+    turn = spawn.Value("i", 0)
+    with ProcessPoolExecutor(min(jobs, len(waiting)) or 1, spawn, prepare_worker, (turn,)) as pool:
         running = {pool.submit(grade_one, submission, terms): submission for submission in waiting}
         for future in as_completed(running):
             try:
@@ -85,7 +112,7 @@ def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Iterato
             except Exception as problem:
                 yield lost(running[future], problem)
     for submission in broken:
-        with ProcessPoolExecutor(1, spawn, initializer=prepare_worker) as pool:
+        with ProcessPoolExecutor(1, spawn, prepare_worker, (turn,)) as pool:
             try:
                 yield pool.submit(grade_one, submission, terms).result()
             except Exception as problem:
@@ -100,11 +127,17 @@ def lost(submission: Submission, problem: Exception) -> Result:
     return Result(submission.student, submission.assignment, status, (), assignment.points if assignment else 0.0)
 
 
-def prepare_worker() -> None:
-    """One thread a worker: the tensors are small, and there is a worker a core."""
+def prepare_worker(turn: Any) -> None:
+    """One thread and one core a worker. The student's process inherits the core and cannot leave it, so that a cell
+    with a hundred threads does not slow the other workers. turn: how many workers came before."""
     import torch
 
     torch.set_num_threads(1)
+    if hasattr(os, "sched_setaffinity"):
+        with turn.get_lock():
+            mine, turn.value = turn.value, turn.value + 1
+        allowed = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {allowed[mine % len(allowed)]})
 
 
 def cores() -> int:

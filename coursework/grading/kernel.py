@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -27,12 +28,17 @@ from coursework.grading.wire import LARGEST_REPLY
 
 TEXT_KEPT = 10_000  # characters of one cell's output
 PICTURES_KEPT = 1_000_000  # bytes of one cell's pictures, base64
+WRITTEN = 1_000_000  # bytes that may lie in the folder of the sockets
 GRACE = 2.0  # seconds a cell has to stop after it was interrupted
 START = 120.0  # seconds a kernel has to answer for the first time, torch imported
 
 
 class KernelDied(Exception):
     """The student's process ended, or had to be ended. The message says why, as the end of a sentence."""
+
+
+class NoKernel(Exception):
+    """A fresh kernel did not answer: the grader's trouble, not the student's."""
 
 
 @dataclass
@@ -109,6 +115,7 @@ class StudentKernel:
     def __init__(self, folder: Path, units: dict[str, list[str]], manager: type[KernelManager] = KernelManager):
         self.folder, self.units, self.manager_class = folder, units, manager
         self.sockets = Path(tempfile.mkdtemp(prefix="k-"))  # short: a socket's path has at most 107 bytes
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115 (what it says before it can speak to us)
         self.manager: KernelManager | None = None
         self.client: BlockingKernelClient | None = None
 
@@ -125,6 +132,7 @@ class StudentKernel:
             self.client.stop_channels()
         if self.manager is not None and self.manager.has_kernel:
             self.manager.shutdown_kernel(now=True)
+        self.said.close()
         shutil.rmtree(self.sockets, ignore_errors=True)
 
     def _start(self) -> None:
@@ -140,7 +148,10 @@ class StudentKernel:
         environment = student_environment() | {"IPYTHONDIR": str(self.sockets / "ipython")}
         if os.name == "posix":
             self.manager.ip = str(self.sockets / "s")
-        self.manager.start_kernel(cwd=str(self.folder), env=environment, extra_arguments=[QUIET])
+        self.manager.start_kernel(
+            cwd=str(self.folder), env=environment, extra_arguments=[QUIET],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.said,
+        )  # fmt: skip
         self.client = self.manager.client()
         self.client.start_channels(hb=False, stdin=False)
         opening = (
@@ -148,7 +159,13 @@ class StudentKernel:
             "_space['install'](_units)\n_space['warm_up']()\ndel _source, _space, _units"
         )
         source = Path(stand_in.__file__).read_text()
-        self._execute(f"_source, _units = {source!r}, {self.units!r}\n{opening}", Outputs(), START)
+        try:
+            reply = self._execute(f"_source, _units = {source!r}, {self.units!r}\n{opening}", Outputs(), START)
+        except KernelDied:
+            reply = None
+        if reply is None or reply.get("status") != "ok":
+            self.said.seek(0)
+            raise NoKernel(f"the kernel did not start: {reply or self.said.read().decode(errors='replace')[-2000:]}")
 
     # ------------------------------------------------------------ what a grader wants of it
 
@@ -156,8 +173,13 @@ class StudentKernel:
         """Run one cell; (its outputs, whether it ended in time). Raises KernelDied."""
         outputs = Outputs()
         reply = self._execute(source, outputs, seconds)
+        payload = reply.get("payload") if reply is not None else None
+        if type(payload) is list and any(type(p) is dict and p.get("source") == "ask_exit" for p in payload):
+            raise KernelDied("quits Python")
         if reply is not None:
             return outputs.kept, True
+        if self._idle:
+            raise KernelDied("breaks what notebooks need to answer (sys.stdout, IPython, its sockets)")
         self._interrupt()
         if self._reply(self._last, outputs, GRACE) is None:
             raise KernelDied(f"did not finish in {seconds:g} s and could not be interrupted")
@@ -206,30 +228,42 @@ class StudentKernel:
         poller.register(shell.socket, zmq.POLLIN)
         poller.register(iopub.socket, zmq.POLLIN)
         deadline = time.monotonic() + seconds
-        found, idle = None, False
+        found, self._idle = None, False
         while time.monotonic() < deadline:
             ready = dict(poller.poll(100))
             if not ready and found is not None:
                 return found
+            if written(self.sockets) > WRITTEN:
+                raise KernelDied("wrote files where none belong")
             if not ready and not self.manager.is_alive():
                 raise KernelDied("ended the Python process (os._exit, a crash, or more memory than allowed)")
             if iopub.socket in ready:
                 message = _receive(iopub)
                 if message["parent_header"].get("msg_id") == request:
-                    idle |= message["msg_type"] == "status" and message["content"].get("execution_state") == "idle"
+                    idle = message["msg_type"] == "status" and message["content"].get("execution_state") == "idle"
+                    if idle and not self._idle:  # the reply, if there is one, is here or about to be
+                        self._idle, deadline = True, min(deadline, time.monotonic() + GRACE)
                     outputs.add(message["msg_type"], message["content"])
             if shell.socket in ready:
                 message = _receive(shell)
                 if message["parent_header"].get("msg_id") == request:
                     found = message["content"]
                     deadline = time.monotonic() + GRACE  # for the rest of its outputs
-            if idle and found is not None:
+            if self._idle and found is not None:
                 return found
         return found
 
     def _interrupt(self) -> None:
         assert self.client is not None
         self.client.control_channel.send(self.client.session.msg("interrupt_request", content={}))
+
+
+def written(folder: Path) -> int:
+    """Bytes of the files in the one folder that a student's process shares with the grader."""
+    try:
+        return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(folder))
+    except FileNotFoundError:  # one was removed while we looked
+        return 0
 
 
 ASKED = "<the grader's question>"

@@ -1,9 +1,11 @@
 """The same grading as steps of nbgrader's own autograde, so that its commands, gradebook and formgrader keep working.
 
 nbgrader_config.py names them: `PutRight` before nbgrader compares cells with its gradebook, `JudgeOutside` in place
-of nbgrader's Execute. Both call what the class runner calls, so the marks are the same.
+of nbgrader's Execute, `ShowAsText` before anyone looks at the result. They call what the class runner calls, so the
+marks are the same.
 """
 
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -54,3 +56,25 @@ class JudgeOutside(NbGraderPreprocessor):
             finally:
                 session.close()
         return nb, resources
+
+
+class ShowAsText(NbGraderPreprocessor):
+    """Turns Markdown and raw cells that a student wrote into text as it was typed: rendered, they could run script
+    in the formgrader with the instructor's rights. Outputs are harmless already (kernel.py keeps text and PNG)."""
+
+    def preprocess(self, nb: Any, resources: dict) -> tuple[Any, dict]:
+        for cell in nb.cells:
+            cell.pop("attachments", None)
+            marks = cell.metadata.get("nbgrader", {})
+            ours = marks.get("locked") and not marks.get("solution")
+            if cell.cell_type != "code" and not ours:
+                cell.cell_type = "markdown"
+                cell.source = fenced(cell.source)
+        return nb, resources
+
+
+def fenced(text: str) -> str:
+    """Markdown that shows `text` as it is: a code block whose fence is longer than any inside."""
+    longest = max((len(ticks) for ticks in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"

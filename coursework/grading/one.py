@@ -18,7 +18,9 @@ from coursework.grading.feedback import feedback_page
 from coursework.grading.kernel import StudentKernel
 from coursework.grading.repair import repair
 from coursework.grading.results import Result, save
+from coursework.grading.sandbox import SandboxedKernel
 from coursework.grading.session import CELL_SECONDS, Session, grade_notebook
+from coursework.grading.suspicious import worth_a_look
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,16 +57,17 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
     start = time.monotonic()
     assignment = known_assignments().get(submission.assignment)
     total = assignment.points if assignment else 0.0
-    notebook, told, marks, status = None, [], [], "graded"
+    notebook, told, marks, look, status = None, [], [], [], "graded"
     try:
         notebook, told = read_notebook(submission)
+        look = worth_a_look([cell.source for cell in notebook.cells if cell.cell_type == "code"])
         assert assignment is not None, "find_submissions says so when an assignment is unknown"
         notebook, more, marks = judge(notebook, assignment, terms)
         told += more
     except Unreadable as problem:
         status = f"unreadable: {problem}"
     result = Result(
-        submission.student, submission.assignment, status, tuple(marks), total, tuple(told),
+        submission.student, submission.assignment, status, tuple(marks), total, tuple(told), tuple(look),
         round(time.monotonic() - start, 2), key_of(submission, terms),
     )  # fmt: skip
     page = terms.out / "feedback" / submission.student / f"{submission.assignment or '_'}.html"
@@ -93,4 +96,4 @@ def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, lis
 
 def manager_class(trusted: bool) -> type[KernelManager]:
     """What starts the kernel: inside the sandbox, or with this user's rights for a trusted class."""
-    return KernelManager
+    return KernelManager if trusted else SandboxedKernel

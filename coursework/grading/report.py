@@ -13,6 +13,13 @@ def write_report(results: list[Result], out: Path) -> None:
     parts = ["# Class report\n"]
     for assignment in sorted({r.assignment for r in results if r.marks}):
         parts += about(assignment, [r for r in results if r.assignment == assignment and r.marks])
+    looked = [r for r in results if r.look]
+    if looked:
+        parts.append(
+            "## Worth a look\n\nThese cells use things that an answer has no need of. No mark depends on it.\n"
+        )
+        parts += [f"- {r.student}, {r.assignment}: {', '.join(r.look)}" for r in looked]
+        parts.append("")
     failed = [r for r in results if r.status != "graded"]
     if failed:
         parts.append("## Not graded\n")

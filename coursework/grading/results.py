@@ -19,6 +19,7 @@ class Result:
     marks: tuple[Mark, ...]
     max: float
     repairs: tuple[str, ...] = ()
+    look: tuple[str, ...] = ()  # what an instructor may want to read in it (suspicious.py)
     seconds: float = 0.0
     key: str = ""  # changes with the submission, the checks and the seed: equal keys need no second grading
 
@@ -40,6 +41,6 @@ def load(path: Path) -> Result | None:
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
         marks = tuple(Mark(**mark) for mark in raw.pop("marks"))
-        return Result(marks=marks, repairs=tuple(raw.pop("repairs")), **raw)
+        return Result(marks=marks, repairs=tuple(raw.pop("repairs")), look=tuple(raw.pop("look")), **raw)
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None

@@ -16,10 +16,12 @@ import nbformat
 
 from coursework.checks.engine import Exercise, Verdict
 from coursework.grading.kernel import KernelDied, StudentKernel, request_of
+from coursework.grading.suspicious import insides
 from coursework.grading.wire import error, read_replies
 
 CELL_SECONDS = 15.0  # what one of the student's cells may take
 PATIENCE = 3.0  # an answer that was late is asked for once more, with so many times its limit
+NO_MEMORY = "can't allocate memory"  # torch's words for it
 NOTEBOOK_SECONDS = 240.0  # what all of them together may take, repeated ones included
 
 
@@ -71,6 +73,10 @@ class Session:
             self._bury()
             self._lost.append((source, str(death)))
             return [_note(f"This cell {death}. It was left out; the cells before it were run again.")]
+        if any(output.get("ename") == "MemoryError" or NO_MEMORY in output.get("evalue", "") for output in outputs):
+            self._bury()  # what it still holds would starve the others
+            self._lost.append((source, "used up the memory"))
+            return [*outputs, _note("This cell used up the memory. It was left out; the cells before it ran again.")]
         if not in_time:
             self._spent += self.cell_seconds
             outputs.append(_note(f"This cell did not finish in {self.cell_seconds:g} s and was interrupted."))
@@ -114,7 +120,7 @@ class Session:
         except Exception:  # an answer that trips the judge: loud in the report, and no other exercise suffers
             told = f"✗ {exercise.number} {exercise.title}: could not be judged; your instructor has the details"
             return replace(_mark(exercise, 0.0, "not judged", told), trouble=traceback.format_exc(limit=-3))
-        verdict = self._explain(verdict, exercise.name, deaths)
+        verdict = self._refuse_insides(self._explain(verdict, exercise.name, deaths), exercise)
         points = verdict.points if math.isfinite(verdict.points) else 0.0
         points = min(max(float(points), 0.0), exercise.points)
         status = _status(verdict, deaths)
@@ -129,19 +135,34 @@ class Session:
                     return replace(verdict, what=f"there is no {name}: the cell that defines it {death}")
         return verdict
 
+    def _refuse_insides(self, verdict: Verdict, exercise: Exercise) -> Verdict:
+        """An exercise that excludes an operator earns nothing by torch's insides (suspicious.py)."""
+        if exercise.exclude and verdict.points > 0:
+            defining = [s for s in self._ran if re.search(rf"^(def\s+)?{exercise.name}\b\s*[(=:,]", s, re.MULTILINE)]
+            used = [inside for source in defining for inside in insides(source)]
+            if used:
+                what = (
+                    f"uses {used[0]}: this exercise asks for {', '.join(exercise.exclude)} by torch's public operators"
+                )
+                return replace(verdict, points=0.0, what=what, looks="", think="", failed="shape", mistake=None)
+        return verdict
+
     def _ask(self, exercise: Exercise, calls: list[dict], device: str, deaths: list[str]) -> list[dict]:
         """Well-formed answers to the calls, whatever happens in the student's process."""
         if self._spent > self.notebook_seconds:
             return [error("Refused", "was not run: the notebook's time was used up") for _ in calls]
-        longest = max(call["seconds"] for call in calls)
-        try:
-            # runner.py stops an endless call itself: this limit is for what it cannot stop
-            text = self._alive().ask(request_of(calls, device), 4 * longest + 4)
-        except KernelDied as death:
-            self._bury()
-            deaths.append(str(death))
-            return [error("Refused", str(death)) for _ in calls]
-        return read_replies(text, calls)
+        limit = 4 * max(call["seconds"] for call in calls) + 4  # for what runner.py cannot stop itself
+        death: KernelDied | None = None
+        for _ in range(2):  # the process may have been about to end before we asked: once more in a fresh one
+            try:
+                return read_replies(self._alive().ask(request_of(calls, device), limit), calls)
+            except KernelDied as end:
+                self._bury()
+                death = end
+                if "did not finish" in str(end):
+                    break
+        deaths.append(str(death))
+        return [error("Refused", str(death)) for _ in calls]
 
 
 def _status(verdict: Verdict, deaths: list[str]) -> str:

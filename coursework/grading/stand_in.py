@@ -64,9 +64,9 @@ def install(units):
 
 
 def warm_up():
-    """Import torch and use it once, so that neither is counted as a student's time."""
+    """Import torch and use it once, so that neither is counted as a student's time: the first gradient imports half
+    of torch, and a time limit that strikes during an import leaves a broken module behind."""
     import torch
 
-    with torch.random.fork_rng():
-        x = torch.ones(2, 2, requires_grad=True)
-        torch.nn.functional.softmax(x @ x, -1).sum().backward()
+    x = torch.ones(2, 2, requires_grad=True)
+    torch.autograd.grad([torch.softmax(x @ x, -1)], [x], [torch.ones(2, 2)], allow_unused=True)

@@ -102,7 +102,7 @@ def test_links_are_not_followed(tmp_path):
 
 
 def test_results_come_back_as_they_were_saved(tmp_path):
-    result = Result("ünal", LESSON, "graded", (MARK,), 18.0, ("told",), 1.5, "key")
+    result = Result("ünal", LESSON, "graded", (MARK,), 18.0, ("told",), ("gc",), 1.5, "key")
     save(result, tmp_path / "r.json")
     assert load(tmp_path / "r.json") == result
     (tmp_path / "r.json").write_text((tmp_path / "r.json").read_text()[:50])

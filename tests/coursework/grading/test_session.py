@@ -99,3 +99,15 @@ def test_the_environment_of_the_grader_does_not_enter(session, monkeypatch):
     (output,) = session.run_cell("import os\nprint(sorted(os.environ))")
     assert "GRADERS_SECRET" not in output["text"]
     assert "PATH" in output["text"] or sys.platform == "win32"
+
+
+def test_an_excluded_operator_is_not_reached_past_torchs_public_names(session, exercises):
+    name = "scaled_dot_product_attention"
+    signature = f"def {name}(query, key, value, bias=None, dropout_p=0.0, training=False):"
+    call = f"torch.nn.functional.{name}(query, key, value, bias, dropout_p if training else 0.0)"
+    session.run_cell(f"import torch\n{signature}\n    return {call}")
+    mark = session.grade(exercises[name])
+    assert (mark.points, "asks you to write it" in mark.message) == (0.0, True)
+    session.run_cell(f"{signature}\n    with torch._C.DisableTorchFunction():\n        return {call}")
+    mark = session.grade(exercises[name])
+    assert (mark.points, "torch's public operators" in mark.message) == (0.0, True)
