@@ -316,8 +316,8 @@ split_heads = Exercise(
 @split_heads.reference
 def _split_heads(x, num_heads):
     size = x.size(2) // num_heads  # step: features
-    heads = [x[:, :, h * size : (h + 1) * size] for h in range(num_heads)]  # H of (B, S, d)  # step: features
-    return torch.stack(heads, dim=1)  # (B, H, S, d)  # step: tokens
+    owned = torch.arange(num_heads)[:, None] * size + torch.arange(size)  # (H, d), head h's features  # step: features
+    return x[:, :, owned].permute(0, 2, 1, 3)  # (B, S, H, d) -> (B, H, S, d)  # step: tokens
 
 
 @split_heads.cases
@@ -338,8 +338,9 @@ merge_heads = Exercise(
 
 @merge_heads.reference
 def _merge_heads(x):
-    rows = [torch.cat([x[:, h, s] for h in range(x.size(1))], dim=1) for s in range(x.size(2))]  # step: features
-    return torch.stack(rows, dim=1)  # (B, S, D)  # step: tokens
+    feature = torch.arange(x.size(1) * x.size(3))  # (D,)  # step: features
+    head, place = feature // x.size(3), feature % x.size(3)  # step: features
+    return x[:, head, :, place].permute(1, 2, 0)  # (D, B, S) -> (B, S, D)  # step: tokens
 
 
 @merge_heads.cases

@@ -36,6 +36,6 @@ def picture(yours: torch.Tensor, expected: torch.Tensor):
     axes = figure.subplots(1, 3)
     for ax, image, title in zip(axes, (a, b, gap), ("yours", "expected", "difference"), strict=True):
         limits = (0, max(float(gap.max()), 1e-9)) if title == "difference" else (low, max(high, low + 1e-9))
-        figure.colorbar(ax.imshow(image, cmap="cividis", vmin=limits[0], vmax=limits[1]), ax=ax)
+        figure.colorbar(ax.imshow(image.numpy(), cmap="cividis", vmin=limits[0], vmax=limits[1]), ax=ax)
         ax.set_title(title)
     return figure

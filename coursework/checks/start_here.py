@@ -27,7 +27,7 @@ def _count_words(sentence):
 def _(new: Inputs):
     words = ["the", "seal", "broke", "letter", "and", "swam", "home", "under", "a", "cold", "moon"]
     sentences = [" ".join(new.random.choices(words, k=k)) for k in (new.random.randrange(4, 9), 2, 1)]
-    for sentence in (*sentences, "The seal broke the seal, and swam home."):
+    for sentence in (*sentences, "The seal broke the seal and swam home, the letter unread."):
         yield Case("plain sentences", (Call((sentence,)),), holds=_expects(sentence))
     first = sentences[0]
     for sentence in (first.replace(" ", "   "), f"  {first} ", first.replace(" ", "\n"), first.replace(" ", "\t")):
@@ -51,16 +51,16 @@ def counts_spaces(sentence):
     return sentence.count(" ")
 
 
-@count_words.mistake("counting spaces and adding one", think="what if there are two spaces in a row, or none?")
-def counts_spaces_plus_one(sentence):
-    return sentence.count(" ") + 1
-
-
 @count_words.mistake(
-    'split(" ") instead of split()', think="what stands between two spaces when you split at every single one?"
+    'a cut at every single space, as split(" ") does', think="what stands between two spaces next to each other?"
 )
-def splits_at_each_space(sentence):
+def cuts_at_each_space(sentence):
     return len(sentence.split(" "))
+
+
+@count_words.mistake("printing the number instead of returning it", think="what does a function without return give?")
+def prints_instead_of_returning(sentence):
+    print(len(sentence.split()))
 
 
 @count_words.mistake("counting different words, each once", think="is a word that comes back a second word?")

@@ -1,0 +1,71 @@
+"""Wrong answers that no list names: each is refused, and the "what" line is about the step that was changed."""
+
+import pytest
+
+from coursework import checks
+from coursework.checks.engine import _gap, run_variant
+
+from .mutants import mutants
+
+# Where the check points at another step than the changed one, and why that is as good as it gets.
+ELSEWHERE = {
+    "math.sqrt(query.size(3)) / scores": "no scale any more: what the scores were is lost",
+    "math.sqrt(size) / scores": "no scale any more: what the scores were is lost",
+    ".mean(-1)": "a mean of d products is their sum with another scale",
+    "'bhid,bhjd->bhij', value, key": "scores from the values: the weighted sum is not linear in them any more",
+    "'bhid,bhjd->bhij', query, value": "scores from the values: the weighted sum is not linear in them any more",
+    "scores.exp() / scores.sum": "0 / 0 with a single token, which is asked before the softmax is",
+}
+# The output projection is told from the rest by changing it alone: what uses its tensors elsewhere changes too.
+ELSEWHERE |= {
+    f"{role} = hidden @ weights['{weight}.weight'].T + weights['{bias}.bias']": "the output's tensors used inside"
+    for role in ("query", "key", "value")
+    for weight, bias in ((role, "output"), ("output", role))
+}
+
+LEAST = {"attention_scores": 8, "mask_to_bias": 8, "scaled_dot_product_attention": 25, "split_heads": 2,
+         "merge_heads": 1, "multi_head_attention": 45, "causal_mask": 10}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_every_mutant_is_refused_with_the_step_that_is_off(name, monkeypatch):
+    exercise = checks.find("01_attention", name)
+    monkeypatch.setattr(exercise, "mistakes", {})  # "what" comes before names, and naming takes most of the time
+    cases = exercise.questions(11)
+    expected = [answer for group in exercise._expected(cases) for answer in group]
+    told, wrong = 0, []
+    for mutant in mutants(exercise._reference):
+        answers = exercise.ask(run_variant(name, mutant.function), cases)
+        verdict = exercise.judge(cases, answers)
+        flat = [answer for group in answers for answer in group]
+        gap = max(_gap(exercise._plain(a), exercise._plain(b)) for a, b in zip(flat, expected, strict=True))
+        if verdict.failed in mutant.steps:
+            told += 1
+        elif verdict.passed:
+            if gap > 1e-4:  # else it computes the same: no mistake
+                wrong.append((mutant.line, "passes", ""))
+        elif "raises" in verdict.what or "returns shape" in verdict.what or "expected a" in verdict.what:
+            pass  # the error with the student's own line, or the wrong shape, says where to look
+        elif not any(text in mutant.line for text in ELSEWHERE):
+            wrong.append((mutant.line, f"expected {mutant.steps}, failed {verdict.failed!r}", verdict.what))
+    assert not wrong, "\n" + "\n".join(" | ".join(row) for row in wrong)
+    assert told >= LEAST[name], f"only {told} mutants with their step told: are the lines still marked?"
+
+
+def test_many_of_them_are_named_by_no_list():
+    """Of the five quick exercises alone; comparing with all known mistakes is what takes time."""
+    nameless = 0
+    for name in ("attention_scores", "mask_to_bias", "split_heads", "merge_heads", "causal_mask"):
+        exercise = checks.find("01_attention", name)
+        for mutant in mutants(exercise._reference):
+            verdict = exercise.verdict(run_variant(exercise.name, mutant.function), seed=3)
+            nameless += not verdict.passed and verdict.mistake is None and verdict.failed in mutant.steps
+    assert nameless >= 15
+
+
+def test_the_marks_in_the_references_name_real_parts():
+    for unit in ("00", "01"):
+        for exercise in checks.exercises(unit):
+            names = {part.name for part in exercise.parts}
+            marked = {step for mutant in mutants(exercise._reference) for step in mutant.steps}
+            assert marked <= names, f"{exercise.number}: no part is called {marked - names}"

@@ -1,0 +1,262 @@
+"""The runner alone: values on the wire, limits, what it catches and what it leaves as it was."""
+
+import ast
+import cProfile
+import inspect
+import json
+import random
+import sys
+import time
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coursework import runner
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def ask(function, *args, **changes):
+    call = {"name": "f", "args": [runner.pack(arg) for arg in args], "kwargs": {"dict": []}, "wrt": [],
+            "cotangents": [], "seed": 0, "exclude": [], "modules": [], "seconds": 2.0}  # fmt: skip
+    namespace = {"f": function}
+    (reply,) = json.loads(runner.serve(json.dumps({"calls": [call | changes], "device": "cpu"}), namespace))
+    return reply
+
+
+@given(PLAIN)
+@settings(max_examples=100)
+def test_plain_values_come_back_as_they_went(value):
+    assert runner.unpack(json.loads(json.dumps(runner.pack(value)))) == value
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.bool]
+)
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3, 4)])
+def test_tensors_come_back_as_they_went(dtype, shape):
+    tensor = (torch.randn(shape) * 2).to(dtype)
+    back = runner.unpack(json.loads(json.dumps(runner.pack(tensor))))
+    assert back.dtype == dtype
+    assert back.shape == tensor.shape
+    assert torch.equal(back, tensor)
+
+
+def test_views_parameters_dtypes_and_sets_cross_the_wire():
+    base = torch.arange(12).view(3, 4)
+    assert torch.equal(runner.unpack(runner.pack(base.T[1:])), base.T[1:])
+    assert torch.equal(runner.unpack(runner.pack(torch.nn.Parameter(torch.ones(2)))), torch.ones(2))
+    assert runner.unpack(runner.pack(torch.float16)) is torch.float16
+    assert runner.unpack(runner.pack({1, 2})) == {1, 2}
+    special = torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0])
+    assert str(runner.unpack(runner.pack(special))) == str(special)
+
+
+def test_what_is_not_plain_is_only_described():
+    import numpy
+
+    assert runner.pack(numpy.ones(3))["other"] == "numpy.ndarray"
+    assert runner.pack(numpy.float64(1))["other"] == "numpy.float64"
+    assert "other" in runner.pack(torch.ones(2).to_sparse())
+    assert "too large" in runner.pack(torch.ones(1).expand(runner.LARGEST))["other"]
+    loop = []
+    loop.append(loop)
+    assert "nested" in json.dumps(runner.pack(loop))
+
+
+def test_a_name_that_torch_has_but_no_dtype_is_refused():
+    with pytest.raises(ValueError, match="not a dtype"):
+        runner.unpack({"dtype": "save"})
+
+
+def test_an_endless_loop_ends_and_costs_one_limit():
+    def endless(x):
+        while True:
+            pass
+
+    call = {"name": "f", "args": [1], "kwargs": {"dict": []}, "wrt": [], "cotangents": [], "seed": 0, "exclude": [],
+            "modules": [], "seconds": 0.3}  # fmt: skip
+    start = time.monotonic()
+    replies = json.loads(runner.serve(json.dumps({"calls": [call] * 5, "device": "cpu"}), {"f": endless}))
+    assert time.monotonic() - start < 3.0
+    assert [reply["error"]["type"] for reply in replies] == ["TimeLimit"] * 5
+
+
+def test_a_long_sleep_is_cut_short_and_a_short_one_is_not_work():
+    def naps(x):
+        for _ in range(100):
+            time.sleep(0.01)
+
+    assert ask(naps, 1, seconds=0.2)["error"] is None
+    assert ask(naps, 1, seconds=0.05)["error"]["type"] == "TimeLimit"
+
+
+def test_a_loop_that_catches_everything_once_ends_too():
+    def stubborn(x):
+        try:
+            while True:
+                pass
+        except BaseException:
+            while True:
+                pass
+
+    assert ask(stubborn, 1, seconds=0.2)["error"]["type"] == "TimeLimit"
+
+
+def test_the_limit_strikes_no_one_afterwards():
+    def nearly_late(x):
+        start = time.process_time()
+        while time.process_time() - start < 0.0098:
+            pass
+
+    ended = [ask(nearly_late, 1, seconds=0.01)["error"] for _ in range(60)]
+    assert all(error is None or error["type"] == "TimeLimit" for error in ended)
+    time.sleep(0.6)
+    assert sum(range(10_000)) == 49_995_000
+
+
+def test_profiling_works_after_a_call():
+    """SetAsyncExc(thread, NULL) would leave CPython 3.11 in a state in which cProfile never ends."""
+    ask(lambda x: x, 1)
+    profile = cProfile.Profile()
+    profile.enable()
+    ask(lambda x: x, 1)
+    profile.disable()
+    assert profile.getstats()
+
+
+def test_printing_and_warnings_are_kept_from_the_notebook(capsys):
+    def talks(x):
+        print("hello", file=sys.stdout)
+        print("psst", file=sys.stderr)
+        warnings.warn("careful", stacklevel=1)
+        print("y" * 10_000_000)
+        return x
+
+    reply = ask(talks, 3)
+    assert reply["value"] == 3
+    assert reply["printed"].startswith("hello\npsst\n")
+    assert len(reply["printed"]) == runner.PRINTED
+    assert capsys.readouterr() == ("", "")
+
+
+def test_changes_in_place_are_seen_in_arguments_and_keywords():
+    def changes(a, b, c=None):
+        b.mul_(2)
+        c["x"].add_(1)
+        return a
+
+    kwargs = runner.pack({"c": {"x": torch.ones(2)}})
+    assert ask(changes, torch.ones(2), torch.ones(2), kwargs=kwargs)["changed"] == [1, "c"]
+    assert ask(lambda a: a.clone().mul_(2), torch.ones(2))["changed"] == []
+
+
+def test_gradients_of_tensors_and_of_dictionary_entries():
+    x, w, g = torch.randn(3, 4), torch.randn(5, 4), torch.randn(3, 5)
+    reply = ask(lambda x, weights: x @ weights["w"].T, x, {"w": w}, wrt=[[0], [1, "w"]], cotangents=[runner.pack(g)])
+    grads = [runner.unpack(grad) for grad in reply["grads"]]
+    assert torch.allclose(grads[0], g @ w)
+    assert torch.allclose(grads[1], g.T @ x)
+    detached = ask(lambda x: x.detach() * 2, x, wrt=[[0]], cotangents=[runner.pack(x)])
+    assert detached["grads"] == [None]
+
+
+def test_each_call_starts_alike_and_leaves_the_students_state():
+    torch.manual_seed(5)
+    random.seed(5)
+    torch.set_default_dtype(torch.float64)
+    try:
+        before = torch.get_rng_state(), random.getstate()
+        replies = [ask(lambda x: (torch.rand(2), random.random(), torch.ones(1)), 1, seed=9) for _ in range(2)]
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert replies[0]["value"] == replies[1]["value"]
+    assert runner.unpack(replies[0]["value"])[2].dtype == torch.float32
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert random.getstate() == before[1]
+    assert ask(lambda x: torch.rand(2), 1, seed=10)["value"] != ask(lambda x: torch.rand(2), 1, seed=9)["value"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.softmax(x, -1),
+        lambda x: x.softmax(-1),
+        lambda x: torch.nn.Softmax(-1)(x),
+        lambda x: torch.ops.aten._softmax(x, -1, False),
+        lambda x: x.log_softmax(-1).exp(),
+    ],
+)
+def test_an_excluded_function_is_refused_however_it_is_called(function):
+    reply = ask(function, torch.ones(2, 3), exclude=["softmax"])
+    assert reply["error"]["type"] == "Refused"
+    assert "softmax" in reply["error"]["message"]
+    assert ask(function, torch.ones(2, 3))["error"] is None
+
+
+def _helper(x):
+    from bert_minimal import attention
+
+    return attention.merge_heads(x)
+
+
+def test_what_holds_the_answers_is_refused_also_through_a_helper():
+    reply = ask(lambda x: _helper(x), torch.ones(1, 2, 3, 4), modules=["bert_minimal"])
+    assert reply["error"]["type"] == "Refused"
+    assert "bert_minimal" in reply["error"]["message"]
+
+
+def test_errors_carry_the_students_own_line():
+    def fails(x):
+        return x @ torch.ones(7, 7)  # the line
+
+    error = ask(fails, torch.ones(2, 3))["error"]
+    assert error["type"] == "RuntimeError"
+    assert error["line"] == "return x @ torch.ones(7, 7)  # the line"
+
+    class Broken(Exception):
+        def __str__(self):
+            raise ValueError
+
+    def raises(x):
+        raise Broken
+
+    assert ask(raises, 1)["error"]["message"] == ""
+    assert ask(lambda x: sys.exit(3), 1)["error"]["type"] == "SystemExit"
+
+
+def test_a_missing_name_and_a_name_that_is_no_function():
+    assert ask(3, 1)["error"]["type"] == "NotCallable"
+    assert ask(None, 1, name="g")["error"]["type"] == "NotThere"
+
+
+def test_an_interrupt_stops_the_remaining_calls():
+    asked = []
+
+    def interrupted(x):
+        asked.append(x)
+        raise KeyboardInterrupt
+
+    call = {"name": "f", "args": [1], "kwargs": {"dict": []}, "wrt": [], "cotangents": [], "seed": 0, "exclude": [],
+            "modules": [], "seconds": 2.0}  # fmt: skip
+    runner.serve(json.dumps({"calls": [call] * 3, "device": "cpu"}), {"f": interrupted})
+    assert asked == [1]
+
+
+def test_the_runner_imports_nothing_of_the_course_and_names_no_exercise():
+    tree = ast.parse(inspect.getsource(runner))
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {name.partition(".")[0] for name in names} <= set(sys.stdlib_module_names) | {"torch"}
+    assert "attention_scores" not in inspect.getsource(runner)
