@@ -74,8 +74,8 @@ class Recipe:
 
 # fmt: off
 PRESETS = {
-    "laptop": Recipe(layers=2, width=128, heads=2, vocabulary=4096, steps=1500, sequences=32, learning_rate=2e-3,
-                     warmup=100, phases=((1.0, 64),), positions=128, documents=3000),
+    "laptop": Recipe(layers=2, width=128, heads=2, vocabulary=4096, steps=500, sequences=32, learning_rate=2e-3,
+                     warmup=50, phases=((1.0, 64),), positions=128, documents=3000),
     "t4": Recipe(layers=4, width=256, heads=4, vocabulary=8192, steps=12_000, sequences=256, learning_rate=1e-3,
                  warmup=600, phases=((0.9, 128), (0.1, 512)), mixed=True),
     "h100": Recipe(layers=6, width=256, heads=4, vocabulary=8192, steps=40_000, sequences=512, learning_rate=1e-3,
