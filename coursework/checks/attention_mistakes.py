@@ -99,7 +99,8 @@ def inverted(attention_mask, dtype=torch.float32):
 
 @mask_to_bias.mistake("−inf on padded tokens", think="what is exp(−inf) / Σ exp(−inf) in a row of nothing but padding?")
 def minus_infinity(attention_mask, dtype=torch.float32):
-    return torch.zeros(attention_mask.shape, dtype=dtype).masked_fill(attention_mask == 0, -math.inf)[:, None, None]
+    zeros = torch.zeros(attention_mask.shape, dtype=dtype, device=attention_mask.device)
+    return zeros.masked_fill(attention_mask == 0, -math.inf)[:, None, None]
 
 
 @mask_to_bias.mistake("−1e9 in float16, where it is −inf", think="what is the lowest number that float16 can hold?")
