@@ -37,6 +37,10 @@ class KernelDied(Exception):
     """The student's process ended, or had to be ended. The message says why, as the end of a sentence."""
 
 
+class KernelBroken(KernelDied):
+    """The process lives and no longer answers: what ran before this request broke what notebooks need."""
+
+
 class NoKernel(Exception):
     """A fresh kernel did not answer: the grader's trouble, not the student's."""
 
@@ -179,7 +183,7 @@ class StudentKernel:
         if reply is not None:
             return outputs.kept, True
         if self._idle:
-            raise KernelDied("breaks what notebooks need to answer (sys.stdout, IPython, its sockets)")
+            raise KernelBroken(BROKEN)
         self._interrupt()
         if self._reply(self._last, outputs, GRACE) is None:
             raise KernelDied(f"did not finish in {seconds:g} s and could not be interrupted")
@@ -195,6 +199,8 @@ class StudentKernel:
             f" space['serve']({request!r}, {built_in}.globals()))[1])({made})"
         )
         reply = self._execute("", Outputs(), seconds, expression)
+        if reply is None and self._idle:
+            raise KernelBroken(BROKEN)
         if reply is None:
             raise KernelDied(f"did not finish in {seconds:g} s and could not be interrupted")
         answer = reply.get("user_expressions", {}).get("answer", {})
@@ -266,6 +272,7 @@ def written(folder: Path) -> int:
         return 0
 
 
+BROKEN = "broke what notebooks need to answer (sys.stdout, IPython or its sockets)"
 ASKED = "<the grader's question>"
 QUIET = "--HistoryManager.enabled=False"
 

@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 
 from coursework.checks.engine import Exercise, Verdict
-from coursework.grading.kernel import KernelDied, StudentKernel, request_of
+from coursework.grading.kernel import KernelBroken, KernelDied, StudentKernel, request_of
 from coursework.grading.suspicious import insides
 from coursework.grading.wire import error, read_replies
 
@@ -67,35 +67,42 @@ class Session:
         """The outputs of one of the student's cells; what stops it is said in the last one."""
         if self._spent > self.notebook_seconds:
             return [_note(f"not run: the notebook's cells had taken {self.notebook_seconds:g} s before this one")]
-        try:
-            outputs, in_time = self._alive().run(source, self.cell_seconds)
-        except KernelDied as death:
-            self._bury()
-            self._lost.append((source, str(death)))
-            return [_note(f"This cell {death}. It was left out; the cells before it were run again.")]
+        for attempt in (1, 2):
+            try:
+                outputs, in_time = self._alive().run(source, self.cell_seconds)
+                break
+            except KernelDied as death:
+                self._bury()
+                if isinstance(death, KernelBroken) and attempt == 1:
+                    continue  # an earlier cell broke it: _alive finds out which, and leaves it out
+                return [self._leave_out(source, str(death))]
         if any(output.get("ename") == "MemoryError" or NO_MEMORY in output.get("evalue", "") for output in outputs):
             self._bury()  # what it still holds would starve the others
-            self._lost.append((source, "used up the memory"))
-            return [*outputs, _note("This cell used up the memory. It was left out; the cells before it ran again.")]
+            return [*outputs, self._leave_out(source, "used up the memory")]
         if not in_time:
             self._spent += self.cell_seconds
             outputs.append(_note(f"This cell did not finish in {self.cell_seconds:g} s and was interrupted."))
         self._ran.append(source)  # what it defined before it was interrupted, it defines again
         return outputs
 
+    def _leave_out(self, source: str, reason: str) -> dict:
+        self._lost.append((source, reason))
+        return _note(f"This cell {reason}. It was left out; the cells before it were run again.")
+
     def _alive(self) -> StudentKernel:
-        """The kernel, started anew if it died, with every earlier cell run again."""
+        """The kernel, started anew if it died, with every earlier cell run again but those that kill it."""
         while self._kernel is None:
             self._kernel = self.make_kernel().__enter__()
-            earlier, self._ran = self._ran, []
-            for source in earlier:
+            for i, source in enumerate([*self._ran, ""]):  # the empty one finds out whether the last one broke it
                 try:
                     _, in_time = self._kernel.run(source, self.cell_seconds)
-                except KernelDied:  # died of it only this time: leave it out from now on
+                    self._spent += 0.0 if in_time else self.cell_seconds
+                except KernelDied as death:
                     self._bury()
+                    guilty = i - 1 if isinstance(death, KernelBroken) else i
+                    if 0 <= guilty < len(self._ran):
+                        self._leave_out(self._ran.pop(guilty), str(death))
                     break
-                self._spent += 0.0 if in_time else self.cell_seconds
-                self._ran.append(source)
         return self._kernel
 
     def _bury(self) -> None:

@@ -56,6 +56,19 @@ def test_cells_that_never_end_or_kill_the_process_cost_themselves(session, exerc
     assert sum("[grading] This cell" in text for text in told) == 3
 
 
+@pytest.mark.long
+def test_a_cell_that_breaks_the_kernel_later_is_found_and_left_out(session, exercises):
+    session.run_cell(alternative_of(exercises[A]))
+    session.run_cell("import sys\nsys.stdout = None")  # this one ends well: the next one shows the damage
+    assert session.run_cell("print('after')")[0]["text"] == "after\n"
+    session.run_cell(alternative_of(exercises[B]))
+    session.run_cell("sys = __import__('sys')\nsys.stdout = None")
+    assert [session.grade(exercises[name]).status for name in (A, B)] == ["right", "right"]
+    (output,) = session.run_cell("quit()")
+    assert "quits Python" in output["text"]
+    assert session.grade(exercises[B]).status == "right"
+
+
 def test_an_endless_answer_is_stopped(session, exercises):
     session.run_cell(f"def {A}(query, key):\n    while True:\n        pass")
     start = time.monotonic()
