@@ -58,7 +58,7 @@ def changes(node: ast.AST) -> Iterator[Callable]:
         yield lambda n: n.right
         if type(node.op) in SWAPS:
             yield lambda n: ast.BinOp(n.left, SWAPS[type(n.op)](), n.right)
-        if isinstance(node.op, (ast.Add, ast.FloorDiv, ast.Mod)):
+        if isinstance(node.op, (ast.FloorDiv, ast.Mod)):  # whole numbers: off by one
             yield lambda n: ast.BinOp(n, ast.Sub(), ast.Constant(1))
         if not isinstance(node.op, (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd)):
             yield lambda n: ast.BinOp(n.right, n.op, n.left)
