@@ -15,7 +15,7 @@ from coursework.checks.engine import run_here
 
 ROOT = Path(__file__).parents[2]
 SOLUTIONS = sorted((ROOT / "solutions").glob("*/*.ipynb"))
-UNITS = ("00_start_here", "01_attention", "04_mlm")  # whose texts have worked examples in this form
+UNITS = ("00_start_here", "01_attention")  # whose texts have worked examples in this form
 
 
 def solved(path: Path) -> tuple[dict, dict]:
