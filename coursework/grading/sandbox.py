@@ -26,7 +26,7 @@ FILE = 16 << 20  # bytes of one file
 OPEN_FILES = 256
 CPU_SECONDS = 900  # of all threads together
 
-HOME = "/home/student"
+HOME = "/student"  # inside the walls
 ROOT = Path(__file__).resolve().parents[2]
 
 
