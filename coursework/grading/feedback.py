@@ -7,6 +7,7 @@ address outside. It holds messages of the checks, never an expected value.
 from html import escape
 from typing import Any
 
+from coursework.grading.kernel import without_control
 from coursework.grading.results import Result
 from coursework.grading.session import graded_id
 
@@ -59,7 +60,7 @@ def _said(message: str) -> str:
 
 
 def _cell(cell: Any) -> str:
-    shown = [f"<pre>{escape(cell.source)}</pre>"]
+    shown = [f"<pre>{escape(without_control(cell.source))}</pre>"]
     for output in cell.outputs:
         data = output.get("data", {})
         text = output.get("text") or data.get("text/plain") or "\n".join(output.get("traceback", []))
