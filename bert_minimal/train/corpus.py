@@ -171,7 +171,7 @@ class Corpus(Sequence):
         self.folder = Path(folder)
         if not (self.folder / "index.json").is_file():
             raise FileNotFoundError(f"{folder} holds no prepared corpus (no index.json): prepare it again")
-        self.index = json.loads((self.folder / "index.json").read_text(encoding="utf-8"))
+        self.index = json.loads((self.folder / "index.json").read_text(encoding="utf-8"))  # type: ignore[method-assign]  # hides Sequence.index, which nobody asks
         self.shards = [mapped(self.folder / name) for name in self.index["shards"]]
         self.shard_starts = np.cumsum([0, *map(len, self.shards)])
         self.sentences = mapped(self.folder / "sentences.npy")
@@ -180,7 +180,7 @@ class Corpus(Sequence):
     def __len__(self) -> int:
         return len(self.documents) - 1
 
-    def __getitem__(self, number: int) -> Document:
+    def __getitem__(self, number: int) -> Document:  # type: ignore[override]  # slices are not needed
         if not 0 <= number < len(self):
             raise IndexError(number)
         return Document(self, int(self.documents[number]), int(self.documents[number + 1]))
@@ -255,7 +255,7 @@ class PairBatches(torch.utils.data.Dataset):
         """-> ids with [CLS] and [SEP], the length of the first segment, the label."""
         room = self.length - 3
         pair = self.task(self.corpus, *self.start(walk), target_length(room, rng), rng)
-        a, b = fit(np.concatenate(pair.a), np.concatenate(pair.b), room, rng)
+        a, b = fit(np.concatenate(pair.a), np.concatenate(pair.b), room, rng)  # type: ignore[arg-type]  # arrays slice too
         return np.concatenate([[self.cls_id], a, [self.sep_id], b, [self.sep_id]]), len(a) + 2, pair.label
 
     def __getitem__(self, number: int) -> dict[str, Tensor]:
@@ -297,7 +297,7 @@ class PairBatches(torch.utils.data.Dataset):
         }
 
 
-def loader(batches: PairBatches, numbers: Sequence[int], workers: int) -> Iterator[dict[str, Tensor]]:
+def loader(batches: torch.utils.data.Dataset, numbers: Sequence[int], workers: int) -> Iterator[dict[str, Tensor]]:
     """Batches with these numbers, in this order, made ahead by `workers` processes (0: made when asked)."""
     return iter(
         torch.utils.data.DataLoader(

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
@@ -39,12 +39,14 @@ DIVERGED = 2.0  # nats above the first loss of the run
 class Objective(Protocol):
     """What to learn. T tasks (masked LM and next sentence; or one); each loss is a mean over its own labels."""
 
-    names: tuple[str, ...]  # T
+    @property
+    def names(self) -> tuple[str, ...]:
+        """T of them."""
 
     def count(self, batch: dict[str, Tensor]) -> Tensor:
         """-> (T,) labels in the batch, float32."""
 
-    def losses(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def losses(self, model: Any, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """-> (T,) *sums* of the losses over the labels, (T,) how many answers are right; float32."""
 
 
@@ -242,7 +244,7 @@ class Step:
 
     def run(self, batches: list[dict[str, Tensor]]) -> None:
         self.flat.zero_grad()
-        counts = sum(self.objective.count(batch) for batch in batches)
+        counts = torch.stack([self.objective.count(batch) for batch in batches]).sum(dim=0)
         if distributed():
             dist.all_reduce(counts)
         for batch in batches:
@@ -381,7 +383,7 @@ def train(
     batches: Callable[[list[int]], Iterator[dict[str, Tensor]]],
     options: TrainOptions,
     out: Path | None = None,
-    measure: Callable[[nn.Module], dict[str, float]] | None = None,
+    measure: Callable[[Any], dict[str, float]] | None = None,
     tokens_and_flops: tuple[int, float] = (0, 0.0),
     peak: float = 0.0,
     stop_at: int | None = None,

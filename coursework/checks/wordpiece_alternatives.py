@@ -54,7 +54,7 @@ def translate_and_split(text, lower=True):
         text = text.replace(token, sign)
     if lower:
         text = unicodedata.normalize("NFD", text.lower())
-    table = {}
+    table: dict[str, str | int | None] = {}
     for c in set(text):
         kind = unicodedata.category(c)
         if c.isspace():
