@@ -12,6 +12,13 @@ from bert_minimal.train.data import FetchError, fetch
 torch.set_num_threads(min(2, os.cpu_count() or 1))  # small tensors: more threads only wait for each other
 
 
+def pytest_collection_modifyitems(items):
+    """A long test may take twenty minutes where it does not say otherwise; pyproject's limit is for the quick ones."""
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(1200))
+
+
 def _absent(reason: str):
     if os.environ.get("CI"):
         pytest.fail(f"{reason} (CI is set, so this is a failure, not a skip)")

@@ -24,7 +24,8 @@ def write_tables(results: list[Result], out: Path) -> None:
         row: list = []
         for assignment in assignments:
             result = of.get((student, assignment))
-            row.append(f"{result.points:g}" if result else "")
+            graded = result is not None and result.status == "graded"
+            row.append(f"{result.points:g}" if graded else "")  # what could not be read is no 0 in a gradebook
             if feedback:
                 row.append(summary(result) if result else "")
         return row

@@ -32,7 +32,8 @@ def rows(path) -> list[dict]:
 
 def test_a_class_with_everything_wrong_in_it(tmp_path, course):
     exercises = known_assignments()[LESSON].exercises
-    text = splice(released_notebook(), {"causal_mask": alternative_of(exercises["causal_mask"])})
+    text = splice(released_notebook(["causal_mask"]), {"causal_mask": alternative_of(exercises["causal_mask"])})
+    (course / "exercises" / LESSON / f"{LESSON}.ipynb").write_text(json.dumps(released_notebook(["causal_mask"])))
     folder, out = tmp_path / "class", tmp_path / "out"
     hand_in(folder, "anna", text)
     hand_in(folder, "ben", text[:300])
@@ -57,6 +58,7 @@ def test_a_class_with_everything_wrong_in_it(tmp_path, course):
     assert {r["Student"]: r[LESSON] for r in canvas}["anna"] == "1"
     assert float(canvas[0][LESSON]) == sum(e.points for e in exercises.values())
     assert {r["Username"]: r[LESSON] for r in rows(out / "moodle.csv")}["emil"] == "1"
+    assert {r["Username"]: r[LESSON] for r in rows(out / "moodle.csv")}["ben"] == ""  # no 0: somebody must look
 
     # A second run grades what changed and nothing else.
     kept = (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns

@@ -69,6 +69,7 @@ def test_a_cell_that_breaks_the_kernel_later_is_found_and_left_out(session, exer
     assert session.grade(exercises[B]).status == "right"
 
 
+@pytest.mark.long
 def test_an_endless_answer_is_stopped(session, exercises):
     session.run_cell(f"def {A}(query, key):\n    while True:\n        pass")
     start = time.monotonic()
