@@ -263,8 +263,9 @@ def answer(call, namespace, device="cpu"):
 @functools.cache
 def warm_up():
     """The first gradient of a process makes torch import 500 modules: nobody's time limit should pay for that."""
-    x = torch.zeros(1, requires_grad=True)
-    torch.autograd.grad(2 * x, x)
+    with torch.inference_mode(False), torch.enable_grad():  # whatever the student has switched off
+        x = torch.zeros(1, device="cpu", requires_grad=True)
+        torch.autograd.grad(2 * x, x)
 
 
 def look_up(namespace, name):
@@ -290,7 +291,7 @@ def same_start(seed):
     torch.set_default_dtype(torch.float32)
     torch.set_float32_matmul_precision("highest")  # a GPU may otherwise round products to 10 bits
     try:
-        with torch.random.fork_rng(gpus), torch.enable_grad():
+        with torch.random.fork_rng(gpus), torch.inference_mode(False), torch.enable_grad():
             torch.default_generator.manual_seed(seed)
             if gpus:
                 torch.cuda.manual_seed_all(seed)

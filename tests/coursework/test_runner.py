@@ -5,6 +5,7 @@ import cProfile
 import inspect
 import json
 import random
+import subprocess
 import sys
 import time
 import warnings
@@ -260,3 +261,21 @@ def test_the_runner_imports_nothing_of_the_course_and_names_no_exercise():
     names += [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert {name.partition(".")[0] for name in names} <= set(sys.stdlib_module_names) | {"torch"}
     assert "attention_scores" not in inspect.getsource(runner)
+
+
+@pytest.mark.parametrize("switch", ["torch.set_grad_enabled(False)", "torch.inference_mode(True).__enter__()"])
+def test_gradients_come_out_of_a_fresh_process_in_which_they_are_switched_off(switch):
+    """The first gradient of a process is taken by the runner itself, before the student's function is called."""
+    call = {"name": "f", "args": [runner.pack(torch.tensor([3.0]))], "kwargs": {"dict": []}, "wrt": [[0]],
+            "cotangents": [runner.pack(torch.ones(1))], "seed": 0, "exclude": [], "modules": [],
+            "seconds": 5.0}  # fmt: skip
+    script = f"""
+import torch
+from coursework import runner
+{switch}
+print(runner.serve({json.dumps({"calls": [call], "device": "cpu"})!r}, {{"f": lambda x: x * x}}))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    (reply,) = json.loads(done.stdout)
+    assert reply["error"] is None
+    assert runner.unpack(reply["grads"][0]).tolist() == [6.0]
