@@ -22,8 +22,8 @@ from pathlib import Path
 
 import torch
 
+from .train.vocabulary import learn_pieces
 from .unicode_table import Forms, table
-from .wordpiece_training import learn_pieces
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 MAX_WORD = 100  # characters; a longer word is one [UNK], as in Hugging Face's BERT

@@ -26,8 +26,8 @@ from torch import Tensor
 
 from ..heads import NO_LABEL
 from ..masking import SELECTED, Masking
-from ..pairs import fit, order_at, pair_at, split_sentences, target_length
 from ..wordpiece import WordPiece
+from .pairs import fit, order_at, pair_at, split_sentences, target_length
 
 SHARD_TOKENS = 100_000_000
 TEXTS_AT_ONCE = 2_000  # documents handed to the Rust tokenizer together

@@ -24,11 +24,11 @@ from torch import Tensor
 
 from ..config import BertConfig
 from ..heads import NO_LABEL, PreTraining
-from ..pairs import order_at, pair_at
 from ..wordpiece import WordPiece
 from .corpus import Corpus, PairBatches, loader, prepare, read_documents, split_held_out
 from .loop import TrainOptions, choose_precision, distributed, evaluate, rank_and_world, start_processes, train
 from .metrics import count_parameters, measured_peak, training_flops
+from .pairs import order_at, pair_at
 
 MEASURE_FROM = 10**12  # numbers of the batches to measure on: far from those that are learned from
 HELD_OUT_ONE_IN = 50  # documents

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, BertTokenizerFast
 
 from bert_minimal import unicode_table, wordpiece
+from bert_minimal.train.vocabulary import learn_pieces
 from bert_minimal.unicode_table import Forms, characters, ranges, table
 from bert_minimal.wordpiece import SPECIAL, WordPiece, truncated_lengths
-from bert_minimal.wordpiece_training import learn_pieces
 
 SCRIPT = runpy.run_path(str(Path(__file__).with_name("make_unicode_table.py")))
 RAW = json.loads(SCRIPT["TABLE"].read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from bert_minimal.wordpiece_training import learn_pieces
+from bert_minimal.train.vocabulary import learn_pieces
 from coursework.cast import CAST, NEXT, TWINS
 from coursework.checks import exercises, wordpiece
 from coursework.checks.engine import run_here

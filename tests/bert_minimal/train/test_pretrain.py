@@ -9,10 +9,10 @@ import torch
 
 from bert_minimal import Bert, BertConfig
 from bert_minimal.heads import PreTraining
-from bert_minimal.pairs import pair_at
 from bert_minimal.train.corpus import Corpus, PairBatches, prepare, read_documents, split_held_out
 from bert_minimal.train.loop import evaluate
 from bert_minimal.train.metrics import count_parameters, training_flops
+from bert_minimal.train.pairs import pair_at
 from bert_minimal.train.pretrain import PAPER, PRESETS, PhasedBatches, PreTrainingObjective, plan, pretrain
 from bert_minimal.wordpiece import WordPiece
 

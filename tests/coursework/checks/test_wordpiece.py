@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
+from bert_minimal.train.vocabulary import learn_pieces
 from bert_minimal.wordpiece import WordPiece, truncated_lengths
-from bert_minimal.wordpiece_training import learn_pieces
 from coursework import checks
 from coursework.cast import CAST, NEXT, TWINS
 from coursework.checks import wordpiece as unit

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_minimal.pairs import fit, gather, order_at, pair_at, pairs_of, split_sentences, target_length
+from bert_minimal.train.pairs import fit, gather, order_at, pair_at, pairs_of, split_sentences, target_length
 
 
 @pytest.mark.parametrize(

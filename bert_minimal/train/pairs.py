@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .wordpiece import truncated_lengths
+from ..wordpiece import truncated_lengths
 
 IS_NEXT, NOT_NEXT = 0, 1
 SHORT_PROBABILITY = 0.1  # google-research/bert, create_pretraining_data.py; the paper does not mention it
