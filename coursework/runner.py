@@ -5,7 +5,8 @@ course. The same code runs in the student's own notebook, which is why the insta
 
 Wire format (JSON): None, bool, int, float and str stand for themselves, lists for lists; a tensor is
 {"tensor": base64 of its bytes, "dtype": "float32", "shape": [2, 3]}, a tuple {"tuple": […]}, a dictionary
-{"dict": [[key, value], …]}, a set {"set": […]}, torch.float16 {"dtype": "float16"}; anything else comes back as
+{"dict": [[key, value], …]}, a set {"set": […]}, torch.float16 {"dtype": "float16"}; a probe goes in as
+{"probe": its source, "name": what it defines, "args": […] or null}; anything else comes back as
 {"other": type, "text": repr}.
 """
 
@@ -19,6 +20,7 @@ import io
 import json
 import linecache
 import random
+import textwrap
 import threading
 import time
 import traceback
@@ -51,6 +53,27 @@ EXCLUDABLE = {
 # ---------------------------------------------------------------- plain values on the wire
 
 
+class Probe:
+    """What a question needs beyond plain values: a small function or class, sent as its source.
+
+    `source` may use torch and F (torch.nn.functional) and defines `name`. With `args` the probe stands for
+    name(*args), made where the student's code runs: a model, an optimizer, a teacher. It holds no answer.
+    """
+
+    def __init__(self, source, name, args=None):
+        self.source, self.name, self.args = source, name, args
+
+    @classmethod
+    def of(cls, definition, *args):
+        """From a function or class; with arguments, from what it returns for them."""
+        return cls(textwrap.dedent(inspect.getsource(definition)), definition.__name__, args or None)
+
+    def build(self):
+        namespace = {"torch": torch, "F": torch.nn.functional, "__name__": "probe"}
+        exec(compile(self.source, "<probe>", "exec"), namespace)
+        return namespace[self.name] if self.args is None else namespace[self.name](*self.args)
+
+
 def pack(value, depth=0):
     """A value as JSON-able data; what is not plain becomes {"other": …}."""
     if value is None or type(value) in (bool, int, float, str):
@@ -67,6 +90,9 @@ def pack(value, depth=0):
         return {"tuple": [pack(item, depth + 1) for item in value]}
     if isinstance(value, dict):
         return {"dict": [[pack(k, depth + 1), pack(v, depth + 1)] for k, v in value.items()]}
+    if isinstance(value, Probe):
+        args = None if value.args is None else [pack(arg, depth + 1) for arg in value.args]
+        return {"probe": value.source, "name": value.name, "args": args}
     if type(value) in (set, frozenset):
         return {"set": [pack(item, depth + 1) for item in value]}
     return {"other": f"{type(value).__module__}.{type(value).__qualname__}", "text": repr(value)[:200]}
@@ -87,7 +113,7 @@ def pack_tensor(tensor):
 
 
 def unpack(wire, device="cpu"):
-    """The value that `pack` wrote. {"other": …} stays a dictionary."""
+    """The value that `pack` wrote; of a probe, what it stands for. {"other": …} stays a dictionary."""
     if isinstance(wire, list):
         return [unpack(item, device) for item in wire]
     if not isinstance(wire, dict):
@@ -103,6 +129,9 @@ def unpack(wire, device="cpu"):
         return {unpack(k): unpack(v, device) for k, v in wire["dict"]}
     if "set" in wire:
         return {unpack(item) for item in wire["set"]}
+    if "probe" in wire:
+        args = None if wire["args"] is None else tuple(unpack(wire["args"], device))
+        return Probe(wire["probe"], wire["name"], args).build()
     if "dtype" in wire:
         return dtype_called(wire["dtype"])
     return wire
@@ -189,6 +218,14 @@ def refuse_borrowed(function, modules, seen=None):
     """Refuse a function that names something of the packages that hold the answers, itself or through the
     student's other functions. Catches the honest short cut; at grading those packages are out of reach."""
     seen = set() if seen is None else seen
+    if inspect.isclass(function):
+        homes = [base.__module__ for base in function.__mro__ if base.__module__.partition(".")[0] in modules]
+        if homes:
+            raise Refused(f"uses {homes[0]}, and this exercise asks you to write it")
+        for method in vars(function).values():
+            if inspect.isfunction(method):
+                refuse_borrowed(method, modules, seen)
+        return
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is None or code in seen:
         return
@@ -200,7 +237,7 @@ def refuse_borrowed(function, modules, seen=None):
         for candidate in (name, home):
             if isinstance(candidate, str) and candidate.partition(".")[0] in modules:
                 raise Refused(f"uses {candidate}, and this exercise asks you to write it")
-        if inspect.isfunction(value):
+        if inspect.isfunction(value) or (inspect.isclass(value) and value.__module__ == function.__module__):
             refuse_borrowed(value, modules, seen)
 
 
@@ -230,7 +267,8 @@ def answer(call, namespace, device="cpu"):
 
     call: {"name", "args", "kwargs", "wrt": paths [position] or [position, key], "cotangents": one an output,
            "seed", "exclude": operators by name, "modules": packages that hold answers,
-           "seconds": its limit, or None}
+           "seconds": its limit, or None, "driver": a probe that is called with the student's function before the
+           other arguments and asks it (makes a model, trains it, looks inside …), or absent}
     answer: {"value", "grads", "changed": positions or keywords of arguments changed in place, "error", "printed"}
     """
     reply: dict = {"value": None, "grads": None, "changed": [], "error": None, "printed": ""}
@@ -248,6 +286,8 @@ def answer(call, namespace, device="cpu"):
             function = look_up(namespace, call["name"])
             if call["modules"]:
                 refuse_borrowed(function, call["modules"])
+            if call.get("driver"):
+                function = functools.partial(unpack(call["driver"], device), function)
             with Excluded(call["exclude"]):
                 value = function(*args, **kwargs)
             if leaves:
@@ -328,7 +368,7 @@ def describe(error, seconds):
         return {"type": "TimeLimit", "message": f"did not finish in {seconds:g} s", "line": ""}
     line = ""
     for frame in traceback.extract_tb(error.__traceback__):
-        if frame.filename != describe.__code__.co_filename and "site-packages" not in frame.filename:
+        if frame.filename not in (describe.__code__.co_filename, "<probe>") and "site-packages" not in frame.filename:
             line = linecache.getline(frame.filename, frame.lineno or 0).strip()
     try:
         message = str(error)

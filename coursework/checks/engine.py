@@ -41,7 +41,8 @@ class Call:
     """One plain question: call `name` with these tensors and plain values.
 
     `wrt` lists the arguments whose gradients of Σ output · cotangent are asked for: a position in `args`, or
-    (position, key) for a tensor in a dictionary.
+    (position, key) for a tensor in a dictionary. `driver`: a probe that is called with the student's function, then
+    these arguments, and asks it where it lives (makes a model of a class, looks at its parameters, trains it …).
     """
 
     args: tuple
@@ -50,6 +51,7 @@ class Call:
     cotangents: tuple[torch.Tensor, ...] = ()
     name: str = ""  # the exercise's own name unless said otherwise
     seed: int = 0
+    driver: runner.Probe | None = None
 
 
 @dataclass(frozen=True)
@@ -511,6 +513,7 @@ class Exercise:
             "exclude": [] if trusted else list(self.exclude),
             "modules": list(HOLDS_ANSWERS),
             "seconds": self.seconds,
+            "driver": runner.pack(call.driver),
         }
 
     def _expected(self, cases: list[Case]) -> list[list[Answer]]:
@@ -570,6 +573,8 @@ def _precise(call: Call) -> Call:
             return type(value)(up(item) for item in value)
         if isinstance(value, dict):
             return {key: up(item) for key, item in value.items()}
+        if isinstance(value, runner.Probe) and value.args is not None:
+            return runner.Probe(value.source, value.name, up(value.args))
         return value
 
     return replace(call, args=up(call.args), kwargs=up(call.kwargs), cotangents=up(call.cotangents))

@@ -263,6 +263,67 @@ def test_the_runner_imports_nothing_of_the_course_and_names_no_exercise():
     assert "attention_scores" not in inspect.getsource(runner)
 
 
+# ---------------------------------------------------------------- probes and drivers
+
+
+class Doubles(torch.nn.Module):  # sent as its source
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = torch.nn.Parameter(weight)
+
+    def forward(self, x):
+        return 2 * F.linear(x, self.weight)
+
+
+def count_and_call(make, x):
+    """A driver: makes the student's model and asks it."""
+    model = make()
+    return [len(list(model.parameters())), model.eval()(x), model.training]
+
+
+def test_a_probe_arrives_as_what_it_stands_for():
+    x, weight = torch.randn(3, 4), torch.randn(5, 4)
+    reply = ask(lambda model, x: model(x), runner.Probe.of(Doubles, weight), x)
+    assert torch.allclose(runner.unpack(reply["value"]), 2 * x @ weight.T)
+    reply = ask(lambda make, x: make(x + 1)(x), runner.Probe.of(Doubles), x.T)  # without arguments: the class itself
+    assert torch.allclose(runner.unpack(reply["value"]), 2 * x.T @ (x.T + 1).T)
+    assert "bert" not in json.dumps(runner.pack(runner.Probe.of(Doubles)))
+
+
+def test_a_driver_asks_in_the_students_place():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            return x + 1
+
+    driver = runner.pack(runner.Probe.of(count_and_call))
+    count, value, training = runner.unpack(ask(Model, torch.zeros(2), driver=driver)["value"])
+    assert (count, value.tolist(), training) == (2, [1.0, 1.0], False)
+
+    def broken():
+        return 1 / 0  # my line
+
+    error = ask(broken, torch.zeros(2), driver=driver)["error"]
+    assert (error["type"], error["line"]) == ("ZeroDivisionError", "return 1 / 0  # my line")
+
+
+def test_a_class_that_borrows_is_refused():
+    import bert_minimal
+
+    class Heir(bert_minimal.Bert):
+        pass
+
+    class Hides(torch.nn.Module):
+        def forward(self, x):
+            return bert_minimal.Bert
+
+    for made in (Heir, Hides, lambda: Hides()):
+        assert ask(made, modules=["bert_minimal"])["error"]["type"] == "Refused"
+
+
 @pytest.mark.parametrize("switch", ["torch.set_grad_enabled(False)", "torch.inference_mode(True).__enter__()"])
 def test_gradients_come_out_of_a_fresh_process_in_which_they_are_switched_off(switch):
     """The first gradient of a process is taken by the runner itself, before the student's function is called."""
