@@ -1,4 +1,4 @@
-"""The tables of units 00 and 01 have no hole: mistakes are refused and named, right answers get full marks."""
+"""The tables of all units have no hole: mistakes are refused and named, right answers get full marks."""
 
 import ast
 import json
@@ -14,8 +14,9 @@ import torch
 from coursework import checks, mistakes, runner
 from coursework.checks.engine import run_variant
 
-EXERCISES = [exercise for unit in ("00", "01") for exercise in checks.exercises(unit)]
+EXERCISES = [exercise for unit in checks.UNITS for exercise in checks.exercises(unit)]
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
+QUICK, LONG = ((2018, torch.float32), (5, torch.float64)), range(300, 304)
 
 
 def test_units_and_exercises_are_found_by_name_lesson_and_number():
@@ -31,35 +32,53 @@ def test_units_and_exercises_are_found_by_name_lesson_and_number():
         checks.unit("99")
 
 
-@each_exercise
-@pytest.mark.parametrize(("seed", "dtype"), [(2018, torch.float32), (5, torch.float64)])
-def test_every_mistake_is_refused_and_called_by_its_own_name(exercise, seed, dtype):
-    for name, variant in exercise.mistakes.items():
-        verdict = exercise.verdict(run_variant(exercise.name, variant.function), seed=seed, dtype=dtype)
-        assert not verdict.passed, f"{name} passes"
-        assert verdict.mistake == name, f"{name} is called {verdict.mistake}:\n{verdict.text()}"
-        assert verdict.points < exercise.points
-        assert all(word in verdict.text() for word in ("  what   ", "  looks  like ", "  think  ", "  see    "))
+def _refused_and_named(exercise, name, seed, dtype):
+    verdict = exercise.verdict(run_variant(exercise.name, exercise.mistakes[name].function), seed=seed, dtype=dtype)
+    assert not verdict.passed, f"{name} passes with seed {seed}"
+    assert verdict.mistake == name, f"{name} is called {verdict.mistake} with seed {seed}:\n{verdict.text()}"
+    assert verdict.points < exercise.points
+    assert all(word in verdict.text() for word in ("  what   ", "  looks  like ", "  think  ", "  see    "))
 
 
 @each_exercise
-def test_every_alternative_gets_full_marks(exercise):
-    assert len(exercise.alternatives) >= 3
+def test_every_mistake_is_refused_and_called_by_its_own_name(exercise):
+    for i, name in enumerate(exercise.mistakes):
+        _refused_and_named(exercise, name, *QUICK[i % 2])
+
+
+@pytest.mark.long
+@each_exercise
+def test_every_mistake_is_named_with_other_seeds_and_types(exercise):
+    for i, name in enumerate(exercise.mistakes):
+        _refused_and_named(exercise, name, *QUICK[1 - i % 2])
+        _refused_and_named(exercise, name, LONG[i % 4], torch.float32)
+
+
+def _full_marks(exercise, seeds):
     for name, variant in exercise.alternatives.items():
-        for seed in range(4):
+        for seed in seeds:
             dtype = (torch.float32, torch.float64)[seed % 2]
             verdict = exercise.verdict(run_variant(exercise.name, variant.function), seed=seed, dtype=dtype)
             assert verdict.passed, f"{name}, seed {seed}:\n{verdict.text()}"
             assert verdict.points == exercise.points
 
 
+@each_exercise
+def test_every_alternative_gets_full_marks(exercise):
+    assert len(exercise.alternatives) >= 3
+    _full_marks(exercise, range(2))
+
+
 @pytest.mark.long
 @each_exercise
 def test_no_seed_refuses_a_right_answer(exercise):
-    variant = next(iter(exercise.alternatives.values()))
-    for seed in range(500):
+    """Where chance judges, 500 seeds are asked; elsewhere only the questions change, and 40 tell as much."""
+    chance = any(case.random for case in exercise.questions(0))
+    _full_marks(exercise, range(2, 12))
+    (name, variant), *_ = exercise.alternatives.items()
+    for seed in range(500 if chance else 40):
         verdict = exercise.verdict(run_variant(exercise.name, variant.function), seed=seed)
-        assert verdict.passed, f"{variant.name}, seed {seed}:\n{verdict.text()}"
+        assert verdict.passed, f"{name}, seed {seed}:\n{verdict.text()}"
 
 
 def test_a_right_dropout_is_never_refused():
@@ -144,6 +163,43 @@ def test_instant_verdict_and_mark_agree(exercise, other_process):
         there = exercise.verdict(run_there(exercise.name, name), seed=77, rounds=1 + (table == "alternatives"))
         for field in ("mistake", "failed", "parts", "points"):
             assert getattr(here, field) == getattr(there, field), f"{name}: {here.text()}\n{there.text()}"
+
+
+COURSE_SERVER = """
+import json, sys
+from coursework import checks, runner
+for line in sys.stdin:
+    unit, name, table, variant, request = json.loads(line)
+    function = getattr(checks.find(unit, name), table)[variant].function
+    print(runner.serve(json.dumps(request), {name: function}), flush=True)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unit", checks.UNITS)
+def test_verdicts_agree_across_processes_in_every_unit(unit):
+    """The instant check asks in this process, grading in another: same parts, points and name for every variant."""
+    process = subprocess.Popen([sys.executable, "-c", COURSE_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True)  # fmt: skip
+
+    def run_there(*which):
+        def run(calls, device):
+            calls = [call | {"modules": [], "seconds": None} for call in calls]
+            process.stdin.write(json.dumps([unit, *which, {"calls": calls, "device": device}]) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        return run
+
+    for exercise in checks.exercises(unit):
+        for table in ("mistakes", "alternatives"):
+            for name, variant in getattr(exercise, table).items():
+                here = exercise.verdict(run_variant(exercise.name, variant.function), seed=2018)
+                there = exercise.verdict(run_there(exercise.name, table, name), seed=77)
+                for field in ("mistake", "failed", "parts", "points"):
+                    assert getattr(here, field) == getattr(there, field), f"{name}: {here.text()}\n{there.text()}"
+    process.stdin.close()
+    assert process.wait(20) == 0
 
 
 # ---------------------------------------------------------------- python -m coursework mistakes
