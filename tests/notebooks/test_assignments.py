@@ -15,7 +15,7 @@ from coursework.checks.engine import run_here
 
 ROOT = Path(__file__).parents[2]
 SOLUTIONS = sorted((ROOT / "solutions").glob("*/*.ipynb"))
-UNITS = ("00_start_here", "01_attention")  # whose texts have worked examples in this form
+UNITS = [path.stem for path in SOLUTIONS]  # whose texts have worked examples in this form
 
 
 def solved(path: Path) -> tuple[dict, dict]:
@@ -40,7 +40,31 @@ def examples(text: str, names: dict):
                 continue
             after = lines[node.end_lineno :]
             count = next((i for i, line in enumerate(after) if not line.startswith("#")), len(after))
-            yield eval(source, names), "".join(line.lstrip("# ") for line in after[:count])
+            yield tried(source, names), "".join(line.lstrip("# ") for line in after[:count])
+
+
+def tried(source: str, names: dict):
+    """The value; for an example of an error, its last line as Python prints it."""
+    try:
+        return eval(source, names)
+    except ValueError as error:
+        return error
+
+
+def same(value, written):
+    """A value and what the text says it is; numbers agree to the four places that a text shows."""
+    if isinstance(value, torch.Tensor):
+        torch.testing.assert_close(value, written, rtol=1e-4, atol=1e-4, check_dtype=value.dtype == torch.bool)
+    elif isinstance(value, dict):
+        assert list(value) == list(written)
+        for key in value:
+            same(value[key], written[key])
+    elif isinstance(value, (list, tuple)):
+        assert (type(value), len(value)) == (type(written), len(written))
+        for one, other in zip(value, written, strict=True):
+            same(one, other)
+    else:
+        assert value == (pytest.approx(written, abs=1e-4) if isinstance(written, float) else written)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -50,11 +74,10 @@ def test_worked_examples_are_what_the_solutions_give(unit):
         pairs = list(examples(cells[f"{exercise.name}-text"].source, names))
         assert pairs, f"{exercise.name} shows no example"
         for value, written in pairs:
-            if isinstance(value, torch.Tensor):
-                wanted = eval(written, {"tensor": torch.tensor})
-                torch.testing.assert_close(value, wanted, rtol=1e-4, atol=1e-4, check_dtype=value.dtype == torch.bool)
+            if isinstance(value, ValueError):
+                assert written == f"ValueError: {value}"
             else:
-                assert value == ast.literal_eval(written)
+                same(value, eval(written, {"tensor": torch.tensor, "True": True, "nan": float("nan")}))
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
