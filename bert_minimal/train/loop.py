@@ -387,6 +387,7 @@ def train(
     tokens_and_flops: tuple[int, float] = (0, 0.0),
     peak: float = 0.0,
     stop_at: int | None = None,
+    enough: Callable[[list[dict]], bool] | None = None,
 ) -> list[dict]:
     """Train `model`, which is on its device, in place; goes on from `out/state.safetensors` if there is one.
 
@@ -395,6 +396,7 @@ def train(
     measure: model -> numbers to log, every `evaluate_every` steps and at the end.
     tokens_and_flops: of one batch, for tokens/s and MFU; peak: FLOP/s of one device.
     stop_at: end early, with the state saved: the run can go on later.
+    enough: the log so far -> whether the run is over before its last step (what is measured gets no better).
     Returns the log. Raises TrainingStopped on NaN, divergence and lack of memory.
     """
     device, (rank, world) = next(model.parameters()).device, rank_and_world()
@@ -409,9 +411,8 @@ def train(
     torch.manual_seed(options.seed + rank)  # dropout; from here on also restored by load_state
     try:
         with context:
-            return _train(
-                model.train(), objective, batches, options, out, measure, tokens_and_flops, peak, stop_at, device
-            )
+            figures, ends = (tokens_and_flops, peak), (stop_at, enough)
+            return _train(model.train(), objective, batches, options, out, measure, figures, ends, device)
     except torch.OutOfMemoryError as error:
         raise TrainingStopped(
             f"out of memory on {device} with {options.accumulate} batch(es) a step. Halve the sequences a batch "
@@ -420,8 +421,8 @@ def train(
         ) from error
 
 
-def _train(model, objective, batches, options, out, measure, tokens_and_flops, peak, stop_at, device) -> list[dict]:
-    rank, world = rank_and_world()
+def _train(model, objective, batches, options, out, measure, figures, ends, device) -> list[dict]:
+    (tokens_and_flops, peak), (stop_at, enough), (rank, world) = figures, ends, rank_and_world()
     step, state, log = Step(model, objective, options, device), None, Log(None, 0)
     first, end = 0, min(options.steps, stop_at or options.steps)
     if out is not None:
@@ -435,6 +436,8 @@ def _train(model, objective, batches, options, out, measure, tokens_and_flops, p
     since, clock = first, time.perf_counter()
     worst = log.rows[0]["loss"] + DIVERGED if log.rows else None
     for s in range(first, end):
+        if enough is not None and enough(log.rows):
+            break
         step([next(dealt) for _ in range(share)], learning_rate(s, options))
         done = s + 1
         last, saving = done == end, bool(options.save_every) and done % options.save_every == 0
