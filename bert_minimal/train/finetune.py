@@ -80,6 +80,9 @@ class FineTuneOptions:
             raise ValueError(f"a batch of {self.batch} does not split into accumulate={self.accumulate} equal parts")
 
 
+PAPER = FineTuneOptions()
+
+
 class Text(NamedTuple):
     """One example to classify. label: a class's name, or its number; None where it is to be found."""
 
@@ -108,7 +111,7 @@ class Result:
     kept_step: int
     seconds: float
     answers: Any = None  # on dev; what they are says each task
-    said: list[str] = field(default_factory=list)  # what the user should know of the data
+    settings: dict = field(default_factory=dict)  # what only one task has
 
 
 # ---- classification
@@ -119,7 +122,7 @@ def classify(
     train_texts: Sequence[Text],
     dev_texts: Sequence[Text] = (),
     labels: Sequence[str] | None = None,
-    options: FineTuneOptions = FineTuneOptions(),
+    options: FineTuneOptions = PAPER,
     out: Path | None = None,
 ) -> Result:
     """Fine-tune a `SequenceClassifier` (section 4.1); the best weights by accuracy on dev are kept.
