@@ -16,26 +16,33 @@ from traitlets import Bool, Float, Unicode
 from coursework.grading.assignments import known_assignments, names_for_students
 from coursework.grading.collect import parse
 from coursework.grading.kernel import StudentKernel
-from coursework.grading.one import ROOT, Terms, manager_class
+from coursework.grading.one import ROOT, Terms, locked_sources, manager_class
 from coursework.grading.repair import repair
 from coursework.grading.secret import class_seed
 from coursework.grading.session import CELL_SECONDS, Session, grade_notebook
 
 
-class PutRight(NbGraderPreprocessor):
-    """Repairs a submission by comparing it with the released notebook."""
+class GradingStep(NbGraderPreprocessor):
+    """A step that knows what was handed out."""
 
     course = Unicode(str(ROOT), help="folder that holds exercises/").tag(config=True)
 
+    def released(self, resources: dict) -> Any:
+        path = Terms(0, Path(), Path(self.course)).released(resources["nbgrader"]["assignment"])
+        return parse(path.read_bytes(), path.name)
+
+
+class PutRight(GradingStep):
+    """Repairs a submission by comparing it with the released notebook."""
+
     def preprocess(self, nb: Any, resources: dict) -> tuple[Any, dict]:
-        name = resources["nbgrader"]["assignment"]
-        path = Terms(0, Path(), Path(self.course)).released(name)
-        for told in repair(nb, parse(path.read_bytes(), path.name)):
-            self.log.warning("%s, %s: %s", resources["nbgrader"]["student"], name, told)
+        for told in repair(nb, self.released(resources)):
+            who = resources["nbgrader"]
+            self.log.warning("%s, %s: %s", who["student"], who["assignment"], told)
         return nb, resources
 
 
-class JudgeOutside(NbGraderPreprocessor):
+class JudgeOutside(GradingStep):
     """Runs the student's cells in a kernel of their own and judges the graded cells here, in nbgrader's process."""
 
     trusted = Bool(False, help="run students' code with your own rights, without the sandbox").tag(config=True)
@@ -50,6 +57,7 @@ class JudgeOutside(NbGraderPreprocessor):
                 lambda: StudentKernel(Path(folder), names_for_students(), manager_class(self.trusted)),
                 seed,
                 cell_seconds=self.cell_seconds,
+                handed_out=locked_sources(self.released(resources)),
             )
             try:
                 grade_notebook(nb, assignment.exercises if assignment else {}, session)

@@ -79,19 +79,27 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
 
 def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, list[str], list]:
     """(the notebook as it ran, repairs, marks)."""
-    released = terms.released(assignment.name)
-    told = repair(notebook, parse(released.read_bytes(), released.name)) if released.is_file() else []
+    path = terms.released(assignment.name)
+    released = parse(path.read_bytes(), path.name) if path.is_file() else None
+    told = repair(notebook, released) if released else []
     with tempfile.TemporaryDirectory(prefix="student-") as folder:
         session = Session(
             lambda: StudentKernel(Path(folder), names_for_students(), manager_class(terms.trusted)),
             terms.seed,
             cell_seconds=terms.cell_seconds,
+            handed_out=locked_sources(released),
         )
         try:
             marks = grade_notebook(notebook, assignment.exercises, session)
         finally:
             session.close()
     return notebook, told, marks
+
+
+def locked_sources(released: Any | None) -> frozenset[str]:
+    """Code of a released notebook that students cannot edit: its set-up."""
+    cells = released.cells if released else []
+    return frozenset(cell.source for cell in cells if cell.metadata.get("nbgrader", {}).get("locked"))
 
 
 def manager_class(trusted: bool) -> type[KernelManager]:

@@ -16,7 +16,7 @@ import nbformat
 
 from coursework.checks.engine import Exercise, Verdict
 from coursework.grading.kernel import KernelBroken, KernelDied, StudentKernel, request_of
-from coursework.grading.suspicious import insides
+from coursework.grading.suspicious import insides, sources_of
 from coursework.grading.wire import error, read_replies
 
 CELL_SECONDS = 15.0  # what one of the student's cells may take
@@ -50,6 +50,7 @@ class Session:
     device: str = "cpu"
     cell_seconds: float = CELL_SECONDS
     notebook_seconds: float = NOTEBOOK_SECONDS
+    handed_out: frozenset[str] = frozenset()  # sources of cells that are ours: nobody's answer
     _kernel: StudentKernel | None = None
     _ran: list[str] = field(default_factory=list)  # sources to repeat in a new kernel
     _lost: list[tuple[str, str]] = field(default_factory=list)  # cells left out, and why
@@ -145,8 +146,8 @@ class Session:
     def _refuse_insides(self, verdict: Verdict, exercise: Exercise) -> Verdict:
         """An exercise that excludes an operator earns nothing by torch's insides (suspicious.py)."""
         if exercise.exclude and verdict.points > 0:
-            defining = [s for s in self._ran if re.search(rf"^(def\s+)?{exercise.name}\b\s*[(=:,]", s, re.MULTILINE)]
-            used = [inside for source in defining for inside in insides(source)]
+            theirs = [source for source in self._ran if source not in self.handed_out]
+            used = [inside for source in sources_of(exercise.name, theirs) for inside in insides(source)]
             if used:
                 what = (
                     f"uses {used[0]}: this exercise asks for {', '.join(exercise.exclude)} by torch's public operators"

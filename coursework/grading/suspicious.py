@@ -6,12 +6,17 @@ insides. The runner refuses such an operator in the student's own process, so th
 
 import ast
 
-# Parts of torch that reach an operator past its public name. A student's answer has no other use for them.
+# Parts of torch that reach an operator past its public name, however the module is called, and Python's ways to get
+# at a name that is not written down. A student's answer has no other use for them.
 INSIDES = {
-    "torch._C", "torch._refs", "torch._decomp", "torch._prims", "torch._VF", "torch.ops", "torch.jit",
-    "torch.overrides", "torch.library", "torch.utils._python_dispatch", "DisableTorchFunction", ".DisableTorchFunction",
-    "__torch_function__", "__torch_dispatch__", "sys._getframe", "gc", "ctypes", "inspect", "getattr", "eval", "exec",
-    "__import__", "importlib",
+    "torch._C", "._C", "torch._refs", "._refs", "torch._decomp", "._decomp", "torch._prims", "._prims", "torch._VF",
+    "._VF", "torch.ops", ".ops", "torch.jit", ".jit", "torch.overrides", ".overrides", "torch.library", ".library",
+    "torch.utils._python_dispatch", "._python_dispatch", "DisableTorchFunction", ".DisableTorchFunction",
+    "DisableTorchFunctionSubclass", ".DisableTorchFunctionSubclass", "__torch_function__", ".__torch_function__",
+    "__torch_dispatch__", ".__torch_dispatch__", "sys._getframe", "sys.modules", "gc", "ctypes", "inspect", "operator",
+    "getattr", "vars", "globals", "locals", "eval", "exec", "compile", "__builtins__", "builtins", ".__dict__",
+    ".__getattribute__", ".__globals__", ".__closure__", "__import__", ".import_module", "import_module",
+    ".exec_module", "pickle",
 }  # fmt: skip
 
 WORTH_A_LOOK = {
@@ -22,16 +27,20 @@ WORTH_A_LOOK = {
 }  # fmt: skip
 
 
+def parsed(source: str) -> ast.Module:
+    """A cell's syntax tree without IPython's magics; empty for what is no Python."""
+    lines = [line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))]
+    try:
+        return ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
 def names_used(source: str) -> set[str]:
     """Every name in a cell, every dotted path's beginnings, every attribute with its dot: {"torch", "torch._C",
     "torch._C._nn", "._C", "._nn", …}."""
-    lines = [line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))]
-    try:
-        tree = ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             home = getattr(node, "module", None)
             for alias in node.names:
@@ -57,6 +66,42 @@ def dotted(node: ast.expr) -> str:
 def beginnings(path: str) -> set[str]:
     parts = path.split(".")
     return {".".join(parts[:n]) for n in range(1, len(parts) + 1)}
+
+
+def sources_of(name: str, sources: list[str]) -> list[str]:
+    """The cells that an answer called `name` rests on: those that define it, or a name that these use, and so on.
+
+    To set an attribute of something (`torch.softmax = mine`), by `setattr` as well, counts as defining it.
+    """
+    defines = [names_defined(source) for source in sources]
+    uses = [names_used(source) for source in sources]
+    wanted, found = {name}, [False] * len(sources)
+    while any(new := [not f and bool(d & wanted) for f, d in zip(found, defines, strict=True)]):
+        found = [f or n for f, n in zip(found, new, strict=True)]
+        wanted = wanted.union(*(u for u, n in zip(uses, new, strict=True) if n))
+    return [source for source, f in zip(sources, found, strict=True) if f]
+
+
+def names_defined(source: str) -> set[str]:
+    """Names that a cell gives a value, the owners of attributes and items that it sets included."""
+    found: set[str] = set()
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            found.add(owner(node))
+        elif isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in ("setattr", "__setattr__", "patch"):
+            found |= {owner(argument) for argument in node.args[:1]}
+    return found
+
+
+def owner(node: ast.expr) -> str:
+    """torch for torch.nn.functional["gelu"]."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def insides(source: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Marks as tables: marks.csv for programs, moodle.csv and canvas.csv for the two most used gradebooks.
+"""Marks as tables: marks.csv for programs, and CSV files for the two most used gradebooks, Moodle and Canvas.
 
 Moodle: Grades > Import > CSV maps a column that identifies the student (username, ID number or e-mail) and one
 column a grade item, optionally one of feedback (docs.moodle.org, "Grade import").
@@ -7,36 +7,74 @@ Canvas: Gradebook > Import wants Student, ID, SIS User ID, SIS Login ID, Section
 """
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from coursework.grading.results import Result
 
 
 def write_tables(results: list[Result], out: Path) -> None:
-    """marks.csv, moodle.csv, canvas.csv in `out`."""
+    """In `out`: marks.csv; moodle.csv and canvas.csv with a column an assignment; the same with _questions in their
+    names and a column an exercise. What could not be graded is an empty cell: it is no 0 in a gradebook."""
     _write(out / "marks.csv", ["student", "assignment", "exercise", "points", "max", "status"], mark_rows(results))
-    assignments = sorted({r.assignment for r in results if r.max > 0})
-    of = {(r.student, r.assignment): r for r in results}
-    students = sorted({r.student for r in results})
+    graded = [r for r in results if r.max > 0]
+    whole = [Item(r.assignment, r.student, _points(r), r.max, summary(r)) for r in graded]
+    questions = [
+        Item(f"{r.assignment} {m.number} {m.exercise}", r.student, m.points, m.max, m.status)
+        for r in graded
+        for m in r.marks
+    ]
+    for items, suffix in ((whole, ""), (questions, "_questions")):
+        _moodle(items, out / f"moodle{suffix}.csv")
+        _canvas(items, out / f"canvas{suffix}.csv")
 
-    def cells(student: str, *, feedback: bool) -> list:
-        row: list = []
-        for assignment in assignments:
-            result = of.get((student, assignment))
-            graded = result is not None and result.status == "graded"
-            row.append(f"{result.points:g}" if graded else "")  # what could not be read is no 0 in a gradebook
-            if feedback:
-                row.append(summary(result) if result else "")
-        return row
 
-    heads = [column for assignment in assignments for column in (assignment, f"{assignment} feedback")]
-    _write(out / "moodle.csv", ["Username", *heads], [[s, *cells(s, feedback=True)] for s in students])
-    most = {a: max(r.max for r in results if r.assignment == a) for a in assignments}
-    possible = ["    Points Possible", "", "", "", "", *[f"{most[a]:g}" for a in assignments]]
-    rows = [[s, "", "", s, "", *cells(s, feedback=False)] for s in students]
-    heads = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *assignments]
-    _write(out / "canvas.csv", heads, [possible, *rows])
+@dataclass(frozen=True)
+class Item:
+    """What one student has for one column of a gradebook; points None: not graded."""
+
+    column: str
+    student: str
+    points: float | None
+    max: float
+    feedback: str
+
+
+def _moodle(items: list[Item], path: Path) -> None:
+    heads = [head for column in _columns(items) for head in (column, f"{column} feedback")]
+    rows = [
+        [student, *(cell for item in row for cell in (_shown(item), item.feedback if item else ""))]
+        for student, row in _by_student(items)
+    ]
+    _write(path, ["Username", *heads], rows)
+
+
+def _canvas(items: list[Item], path: Path) -> None:
+    most = {column: max(item.max for item in items if item.column == column) for column in _columns(items)}
+    possible = ["    Points Possible", "", "", "", "", *[f"{points:g}" for points in most.values()]]
+    rows = [[student, "", "", student, "", *map(_shown, row)] for student, row in _by_student(items)]
+    _write(path, ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *most], [possible, *rows])
+
+
+def _columns(items: list[Item]) -> list[str]:
+    return sorted({item.column for item in items})
+
+
+def _by_student(items: list[Item]) -> Iterator[tuple[str, list[Item | None]]]:
+    """Each student with one item, or None, a column."""
+    of = {(item.student, item.column): item for item in items}
+    columns = _columns(items)
+    for student in sorted({item.student for item in items}):
+        yield student, [of.get((student, column)) for column in columns]
+
+
+def _shown(item: Item | None) -> str:
+    return "" if item is None or item.points is None else f"{item.points:g}"
+
+
+def _points(result: Result) -> float | None:
+    return result.points if result.status == "graded" else None
 
 
 def mark_rows(results: list[Result]) -> list[list]:

@@ -59,6 +59,13 @@ def test_a_class_with_everything_wrong_in_it(tmp_path, course):
     assert float(canvas[0][LESSON]) == sum(e.points for e in exercises.values())
     assert {r["Username"]: r[LESSON] for r in rows(out / "moodle.csv")}["emil"] == "1"
     assert {r["Username"]: r[LESSON] for r in rows(out / "moodle.csv")}["ben"] == ""  # no 0: somebody must look
+    for name, who in (("moodle", "Username"), ("canvas", "Student")):
+        table = {r[who]: r for r in rows(out / f"{name}_questions.csv")}
+        numbers = {e.number: e.name for e in exercises.values()}
+        asked = [column for column in table["emil"] if column.startswith(LESSON) and "feedback" not in column]
+        assert all(name == numbers[number] for _, number, name in map(str.split, asked))
+        assert sum(float(table["emil"][column]) for column in asked) == 1
+        assert "ben" not in table or not any(table["ben"][column] for column in asked)
 
     # A second run grades what changed and nothing else.
     kept = (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns

@@ -21,7 +21,7 @@ SETTINGS = """
 exec(open({config!r}).read().replace("__file__", {config!r}.__repr__()))
 c.CourseDirectory.root = {root!r}
 c.CourseDirectory.db_url = "sqlite:///{root}/gradebook.db"
-c.PutRight.course = {root!r}
+c.GradingStep.course = {root!r}
 c.JudgeOutside.seed_file = "{root}/seed"
 c.JudgeOutside.trusted = True
 """

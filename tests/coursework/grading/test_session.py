@@ -125,3 +125,9 @@ def test_an_excluded_operator_is_not_reached_past_torchs_public_names(session, e
     session.run_cell(f"{signature}\n    with torch._C.DisableTorchFunction():\n        return {call}")
     mark = session.grade(exercises[name])
     assert (mark.points, "torch's public operators" in mark.message) == (0.0, True)
+    session.run_cell(
+        f"def roundabout(*args):\n    with torch._C.DisableTorchFunction():\n        return {call.split('(')[0]}(*args)"
+    )
+    session.run_cell(f"{signature}\n    return roundabout(query, key, value, bias, dropout_p if training else 0.0)")
+    mark = session.grade(exercises[name])
+    assert (mark.points, "torch's public operators" in mark.message) == (0.0, True)

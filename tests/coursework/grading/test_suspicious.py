@@ -2,17 +2,20 @@
 
 import pytest
 
-from coursework.checks import exercises
-from coursework.grading.suspicious import insides, names_used, worth_a_look
+from coursework.checks import UNITS, exercises
+from coursework.grading.collect import parse
+from coursework.grading.one import ROOT, locked_sources
+from coursework.grading.suspicious import insides, names_used, sources_of, worth_a_look
 
 
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ("import torch\ny = torch._C._nn.gelu(x)", ["torch._C"]),
+        ("import torch\ny = torch._C._nn.gelu(x)", ["._C", "torch._C"]),
         ("from torch._refs import layer_norm", ["torch._refs"]),
         ("import torch.jit as j", ["torch.jit"]),
-        ("with torch._C.DisableTorchFunction(): pass", [".DisableTorchFunction", "torch._C"]),
+        ("with torch._C.DisableTorchFunction(): pass", [".DisableTorchFunction", "._C", "torch._C"]),
+        ("import torch.nn.functional as F\nF._VF.softmax(x)", ["._VF"]),
         ("f = getattr(torch, 'soft' + 'max')", ["getattr"]),
         ("y = torch.softmax(x, -1)\nmodel.eval()\nx.gc = 1", []),
         ("%matplotlib inline\nimport gc", ["gc"]),
@@ -27,7 +30,7 @@ def test_no_right_alternative_uses_insides():
     import inspect
     import textwrap
 
-    for unit in ("attention", "embeddings"):
+    for unit in UNITS:
         for exercise in exercises(unit):
             for variant in exercise.alternatives.values():
                 assert insides(textwrap.dedent(inspect.getsource(variant.function))) == [], variant.name
@@ -37,3 +40,26 @@ def test_worth_a_look_is_over_all_cells():
     cells = ["import os\nos._exit(1)", "sys._getframe().f_back.f_locals", "x = 1"]
     assert worth_a_look(cells) == [".f_back", ".f_locals", "os._exit", "sys._getframe"]
     assert "x" in names_used(cells[2])
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["def helper(x): return x", "other = 1", "def f(x):\n    return helper(x)"],
+        ["import torch\ntorch.relu = 1", "other = 1", "f = torch.relu"],
+        ["setattr(torch, 'relu', 1)", "other = 1", "class f:\n    y = torch.relu"],
+        ["table['a'] = 1", "other = 1", "def f(x): return table['a']"],
+        ["def g(x): return x", "other = 1", "def h(x): return g(x)", "f, z = h, 1"],
+    ],
+)
+def test_an_answer_rests_on_the_cells_that_define_what_it_uses(cells):
+    assert sources_of("f", cells) == [cell for cell in cells if cell != "other = 1"]
+
+
+def test_the_cells_that_we_hand_out_are_nobodys_answer():
+    for path in (ROOT / "exercises").glob("*/*.ipynb"):
+        notebook = parse(path.read_bytes(), path.name)
+        ours = locked_sources(notebook)
+        theirs = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source not in ours]
+        assert any("def start" in source or "import start" in source for source in ours)
+        assert all(insides(cell.source) == [] for cell in theirs), path.name
