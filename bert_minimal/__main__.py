@@ -1,4 +1,4 @@
-"""python -m bert_minimal fill-mask | encode | export | pretrain: the model from the command line.
+"""python -m bert_minimal fill-mask | encode | export | pretrain | finetune | predict: the model from the command line.
 
 MODEL is a name in the catalogue ("course", "minilm", "bert-tiny-mlm"; see `train/data.py`), a folder, or an
 id on the Hugging Face hub. `COMMAND --help` lists the options.
@@ -15,6 +15,7 @@ from . import heads
 from .checkpoint import find_folder
 from .model import Bert, Module
 from .train import data
+from .train.finetune_command import finetune, predict
 from .train.loop import TrainingStopped
 from .train.pretrain import pretrain
 from .wordpiece import WordPiece
@@ -128,9 +129,14 @@ def main(arguments: list[str] | None = None) -> None:
     import tyro
 
     commands: dict[str, Any] = {"fill-mask": fill_mask, "encode": encode, "export": export, "pretrain": pretrain}
+    commands |= {"finetune": finetune, "predict": predict}
     try:
         tyro.extras.subcommand_cli_from_dict(
-            commands, prog="python -m bert_minimal", description=__doc__, args=arguments
+            commands,
+            prog="python -m bert_minimal",
+            description=__doc__,
+            args=arguments,
+            config=(tyro.conf.OmitArgPrefixes,),  # --epochs, not --options.epochs
         )
     except (ValueError, OSError, TrainingStopped) as error:  # what the user can put right: one message, no traceback
         sys.exit(f"error: {error}")

@@ -15,6 +15,7 @@ at most 30.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ from ..wordpiece import WordPiece
 from .finetune import FineTuneOptions, Result, Row, by_length, fit, lay_out, open_start, stream_of, to_device
 from .scores import answer_scores, best_threshold, exact_match, overlap_f1
 
-SQUAD = FineTuneOptions(max_length=384, stride=128)  # and the paper's 3 epochs, batch 32, 5e-5 (section 4.2)
+SQUAD = FineTuneOptions(max_length=384, stride=128)  # with the paper's 3 epochs, batch 32, 5e-5 (section 4.2)
 LONGEST_QUESTION, LONGEST_ANSWER = 64, 30  # pieces
 CANDIDATES = 20  # spans between which an answer's score is shared out
 
@@ -78,6 +79,7 @@ def answer(
     section 4.3, and stands in Result.settings. Raises ValueError for a question whose answer is not where it
     should be, TrainingStopped when memory is short or training diverges.
     """
+    options = replace(options, max_length=options.max_length or SQUAD.max_length, stride=options.stride or SQUAD.stride)
     tokenizer, model = open_start(QuestionAnswering, start, options)
     learned = [window for q in train_questions for window in windows_of(tokenizer, q, options)]
     asked = [windows_of(tokenizer, question, options) for question in dev_questions]
@@ -126,7 +128,7 @@ def windows_of(tokenizer: WordPiece, question: Question, options: FineTuneOption
         raise ValueError(f"max_length {options.max_length} leaves no room for a passage beside {len(asked)} pieces")
     wanted = span_of(question, offsets) if question.answers else None
     found = []
-    for a, b in windows.windows(len(pieces), room, min(options.stride or 128, room)):
+    for a, b in windows.windows(len(pieces), room, min(options.stride, room)):
         ids = [tokenizer.cls_id, *asked, tokenizer.sep_id, *pieces[a:b], tokenizer.sep_id]
         types = [0] * before + [1] * (b - a + 1)
         inside = wanted is not None and a <= wanted[0] and wanted[1] < b

@@ -31,6 +31,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from .. import windows
@@ -40,6 +42,7 @@ from ..heads import NO_LABEL, SequenceClassifier
 from ..model import Module
 from ..wordpiece import SPECIAL, WordPiece
 from . import data
+from .corpus import write_whole
 from .loop import TrainingStopped, TrainOptions, choose_precision, train
 from .scores import class_scores
 
@@ -54,11 +57,11 @@ class FineTuneOptions:
     The rate falls linearly to 0 (A.2). That it first rises for a tenth of the steps stands in Google's code only.
     """
 
-    epochs: float = 3
+    epochs: float = 3  # times through the training examples
     batch: int = 32  # examples a step
-    learning_rate: float = 5e-5
+    learning_rate: float = 5e-5  # at its highest, after the warm-up
     warmup: float = 0.1  # share of the steps
-    max_length: int = 128  # pieces, with [CLS] and [SEP]
+    max_length: int = 0  # pieces, with [CLS] and [SEP]; 0: 128, and 384 for questions with their passages
     seed: int = 0  # head, order, dropout
     frozen: bool = False  # learn head and pooler only; the encoder stays as it is, without dropout
     random: bool = False  # don't take the encoder's weights from the start, only its sizes and vocabulary
@@ -76,6 +79,8 @@ class FineTuneOptions:
         for name in ("epochs", "batch", "learning_rate", "accumulate"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it has to be above 0")
+        if self.max_length and self.max_length < 3:
+            raise ValueError(f"max_length is {self.max_length}; [CLS], one piece and [SEP] are the least")
         if self.batch % self.accumulate:
             raise ValueError(f"a batch of {self.batch} does not split into accumulate={self.accumulate} equal parts")
 
@@ -132,9 +137,10 @@ def classify(
     out: a folder for the log, and for the state from which a run that was broken off goes on.
     Raises ValueError for labels that don't fit, TrainingStopped when memory is short or training diverges.
     """
+    options = replace(options, max_length=options.max_length or 128)
     labels = tuple(labels) if labels else class_names(train_texts)
     if len(labels) < 2:
-        raise ValueError(f"the training texts have only the label {', '.join(labels)}: nothing to tell apart")
+        raise ValueError(f"the training texts have the labels {list(labels)}: two or more are needed to tell apart")
     gold = class_numbers(train_texts, labels, "training text")
     dev_gold = class_numbers(dev_texts, labels, "dev text")
     tokenizer, model = open_start(SequenceClassifier, start, options, labels=labels)
@@ -442,20 +448,14 @@ class Best:
             self.score = score
             self.values = [p.detach().to("cpu", torch.float32, copy=True) for p in model.parameters()]
             if self.path is not None:
-                self.write()
+                self.write(self.path)
 
-    def write(self) -> None:
-        from safetensors.torch import save
-
-        from .corpus import write_whole
-
+    def write(self, path: Path) -> None:
         tensors = {str(i): value for i, value in enumerate(self.values)}
-        write_whole(self.path, save(tensors, {"score": str(self.score)}))
+        write_whole(path, save(tensors, {"score": str(self.score)}))
 
-    def read(self) -> None:
-        from safetensors import safe_open
-
-        with safe_open(self.path, framework="pt") as file:
+    def read(self, path: Path) -> None:
+        with safe_open(path, framework="pt") as file:
             self.score = float(file.metadata()["score"])
             self.values = [file.get_tensor(str(i)) for i in range(len(file.keys()))]
 
@@ -545,7 +545,7 @@ def open_best(out: Path | None) -> Best:
     best = Best(None if out is None else out / "best.safetensors")
     if best.path is not None and best.path.exists():
         if (out / "state.safetensors").exists():
-            best.read()
+            best.read(best.path)
         else:
             best.path.unlink()
     return best

@@ -17,6 +17,7 @@ Both answer with the first piece. (B- repeated on ##yon would say that a second 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -73,6 +74,7 @@ def tag(
     Result.labels are the tags, O first. Raises ValueError for tags that can't be, naming the sentence, and
     TrainingStopped when memory is short or training diverges.
     """
+    options = replace(options, max_length=options.max_length or 128)
     for what, sentences in (("training sentence", train_sentences), ("dev sentence", dev_sentences)):
         for at, sentence in enumerate(sentences):
             check_tags(sentence, f"{what} {at}")
@@ -81,7 +83,7 @@ def tag(
     numbers = {name: number for number, name in enumerate(labels)}
     parts = [p for s in train_sentences for p in parts_of(tokenizer, s, options.max_length, numbers, pieces)]
     dev_parts = [parts_of(tokenizer, s, options.max_length, numbers, pieces) for s in dev_sentences]
-    gold = [sentence.tags for sentence in dev_sentences]
+    gold = [sentence.tags or [] for sentence in dev_sentences]
 
     def make_batch(chosen: Sequence[int]) -> dict[str, Tensor]:
         return tag_batch([parts[i] for i in chosen])

@@ -266,13 +266,14 @@ def test_other_errors_stay_what_they_are(tiny, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda s: classify(s, [Text("a", "x"), Text("b", "x")]), "only the label x"),
+        (lambda s: classify(s, [Text("a", "x"), Text("b", "x")]), r"the labels \['x'\]"),
         (lambda s: classify(s, TRAIN, [Text("a", "ugly")]), "dev text 0 has the label 'ugly'; the classes are bad"),
         (lambda s: classify(s, [*TRAIN, Text("a")], labels=("bad", "good")), "training text 64 has the label None"),
         (lambda s: classify(s, [Text("a", 2)], labels=("bad", "good")), "label 2"),
         (lambda s: classify(s, TRAIN, options=FineTuneOptions()), "tiny.* has 64 positions"),
         (lambda s: classify(s, TRAIN, DEV, options=replace(FAST, best_by="bleu")), "the scores here are accuracy"),
         (lambda s: FineTuneOptions(batch=32, accumulate=3), "does not split"),
+        (lambda s: FineTuneOptions(max_length=2), "one piece"),
         (lambda s: FineTuneOptions(epochs=0), "epochs is 0"),
         (lambda s: classify(s, TRAIN[:2], labels=("bad", "good"), options=replace(FAST, accumulate=4)), "4 parts"),
     ],
