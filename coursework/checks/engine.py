@@ -178,6 +178,8 @@ def compare(got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL) -> Diff
         return None
     if isinstance(want, float) and isinstance(got, torch.Tensor) and got.numel() == 1:
         got = got.item()  # a number in a tensor is a number
+    if isinstance(want, bool) and isinstance(got, torch.Tensor) and got.dtype == torch.bool and got.numel() == 1:
+        got = bool(got)
     if isinstance(want, (int, float)) and not isinstance(want, bool):
         if isinstance(got, bool) or not isinstance(got, (int, float)):
             return Difference("type", f"returns {describe(got)}, expected a number")
@@ -397,7 +399,7 @@ class Exercise:
             pair = [self._canonical(group[wrong][0].value) for group in (answers, expected)]
             if all(isinstance(value, torch.Tensor) for value in pair):
                 verdict = replace(verdict, picture=tuple(pair))
-        return self._name(verdict, cases, answers, expected)
+        return self._name(verdict, cases, answers, expected, [sentence for _, sentence in found])
 
     def _look(self, case: Case, got: list[Answer], want: list[Answer]) -> tuple[str, str | None]:
         """(kind of failure, sentence) of one case; the sentence is None when it passes."""
@@ -450,13 +452,13 @@ class Exercise:
         return round(self.points * sum(p.weight for p in right) / sum(p.weight for p in self.parts), 2)
 
     def _name(self, verdict: Verdict, cases: list[Case], answers: list[list[Answer]],
-              expected: list[list[Answer]]) -> Verdict:  # fmt: skip
-        """The verdict with the known mistake that gives the same answers, if there is one."""
+              expected: list[list[Answer]], said: list[str | None]) -> Verdict:  # fmt: skip
+        """The verdict with the known mistake that gives the same answers, if there is one. said: of each case."""
         flat = [answer for group in answers for answer in group]
         if all(a.error and a.error["type"] == "NotImplementedError" for a in flat):
             return replace(verdict, blank=True, failed="shape")
         for variant in self.mistakes.values():
-            gap = self._apart(variant, cases, answers, expected)
+            gap = self._apart(variant, cases, answers, expected, said)
             if gap <= SAME:
                 how = "your answers are exactly that mistake's"
                 if any(a.error for a in flat):
@@ -468,20 +470,21 @@ class Exercise:
         return verdict
 
     def _apart(self, variant: Variant, cases: list[Case], answers: list[list[Answer]],
-               expected: list[list[Answer]]) -> float:  # fmt: skip
+               expected: list[list[Answer]], said: list[str | None]) -> float:  # fmt: skip
         """How far our answers are from a mistake's, relatively; inf as soon as one case tells them apart."""
         gap = 0.0
-        for case, ours, want in zip(cases, answers, expected, strict=True):
+        for case, ours, want, sentence in zip(cases, answers, expected, said, strict=True):
             (theirs,) = self.ask(run_variant(self.name, variant.function), [case])
-            gap = max(gap, self._apart_in(case, ours, theirs, want))
+            gap = max(gap, self._apart_in(case, ours, theirs, want, sentence))
             if gap > SAME:
                 return math.inf
         return gap
 
-    def _apart_in(self, case: Case, ours: list[Answer], theirs: list[Answer], want: list[Answer]) -> float:
+    def _apart_in(self, case: Case, ours: list[Answer], theirs: list[Answer], want: list[Answer],
+                  said: str | None) -> float:  # fmt: skip
         if case.random:
-            told = [_without_numbers(self._look(case, got, want)[1] or "") for got in (ours, theirs)]
-            return 0.0 if told[0] == told[1] else math.inf
+            told = self._look(case, theirs, want)[1]
+            return 0.0 if _without_numbers(said or "") == _without_numbers(told or "") else math.inf
         pairs = list(zip(ours, theirs, strict=True))
         if case.raises and all(a.error and b.error for a, b in pairs):  # everybody words an error his own way
             return 0.0 if all(_kind(a) == _kind(b) for a, b in pairs) else math.inf
@@ -644,7 +647,7 @@ def _value_gap(a: Any, b: Any) -> float:
     if isinstance(a, dict) and isinstance(b, dict):
         return _value_gap(list(a.values()), list(b.values())) if list(a) == list(b) else math.inf
     if isinstance(a, float) and isinstance(b, float):
-        if math.isnan(a) and math.isnan(b):
-            return 0.0
+        if math.isnan(a) or math.isnan(b):
+            return 0.0 if math.isnan(a) and math.isnan(b) else math.inf
         return abs(a - b) / max(abs(b), 1e-30) if a != b else 0.0
     return 0.0 if type(a) is type(b) and a == b else math.inf
