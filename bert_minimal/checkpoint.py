@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from .config import BertConfig
-from .model import Module, initialise_parameter
+from .config import BertConfig, names_in_files
+from .model import Bert, Module, initialise_parameter
 
 # Part, our parameter, the file's tensors (stacked row upon row where there are several).
 # # is the layer's number, * stands once for weight and once for bias. A plain `Bert` has no leading "bert.".
@@ -44,10 +44,8 @@ TABLE = (
     ("span", "span_*", "qa_outputs.*"),
 )
 # fmt: on
-ALWAYS_LEARNED = (
-    "embeddings",
-    "layers",
-)  # every other part may be absent from a file as a whole: it starts fresh
+# Every other part may be absent from a file as a whole: it starts fresh.
+ALWAYS_LEARNED = ("embeddings", "layers")
 # The decoder of the masked LM is the word embeddings; some files write it, and its bias, a second time.
 TWINS = {
     "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
@@ -64,15 +62,28 @@ class Loaded(NamedTuple):
     unused: list[str]
 
 
-def table_for(num_layers: int) -> list[tuple[str, str, list[str]]]:
-    """TABLE with # and * written out: part, our name, the file's names."""
+def table_for(num_layers: int, more: tuple[tuple[str, ...], ...] = ()) -> list[tuple[str, str, list[str]]]:
+    """TABLE (and `more` rows) with # and * written out: part, our name, the file's names."""
     rows = []
-    for part, *names in TABLE:
+    for part, *names in TABLE + more:
         for number in range(num_layers) if part == "layers" else [0]:
             for kind in ("weight", "bias") if "*" in names[0] else [""]:
                 ours, *theirs = (name.replace("#", str(number)).replace("*", kind) for name in names)
                 rows.append((part, ours, theirs))
     return rows
+
+
+def names_for(config: BertConfig, classifier: bool) -> list[tuple[str, str]]:
+    """Parts of names that the family's files write otherwise, in the order in which they are replaced."""
+    rows = names_in_files(config.model_type, "classifier") if classifier else []
+    return rows + names_in_files(config.model_type, "tensor")
+
+
+def bert_name(config: BertConfig, name: str) -> str:
+    """A name in a file of RoBERTa, ALBERT or DistilBERT -> what it would be called in a file of BERT."""
+    for berts, theirs in reversed(names_for(config, classifier=True)):
+        name = name.replace(theirs, berts)
+    return name
 
 
 def canonical(name: str) -> str:
@@ -96,11 +107,12 @@ def load_weights(model: Module, path: str | os.PathLike) -> Loaded:
 
 def _load(model: Module, file, path) -> Loaded:
     config, parameters = model.config, {canonical(name): p for name, p in model.named_parameters()}
-    stored = {canonical(name): name for name in file.keys()}  # noqa: SIM118 (not a dict)
+    stored = {canonical(bert_name(config, name)): name for name in file.keys()}  # noqa: SIM118 (not a dict)
     for twin in TWINS.keys() & stored.keys():
         stored.setdefault(TWINS[twin], stored[twin])
-    table = table_for(config.num_hidden_layers)
+    table = table_for(config.num_stored_layers, config.more_tensors)
 
+    table = [row for row in table if row[1] in parameters or row[0] not in ALWAYS_LEARNED]  # DistilBERT: no segments
     known = {name for _, _, theirs in table for name in theirs} | IGNORED | TWINS.keys()
     if unknown := sorted(stored[name] for name in stored.keys() - known):
         raise ValueError(
@@ -166,9 +178,12 @@ def from_pretrained(cls, folder_or_id: str | os.PathLike, **changes):
                 f"{folder_or_id} has no {name} (there is {others}). A .bin, .pt or .ckpt can run code when "
                 "opened and is not read; who trusts it can open and save it again in transformers"
             )
-    config = BertConfig.from_hf(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    from .variants import FAMILIES
+
+    entries = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = FAMILIES.get(entries.get("model_type"), BertConfig).from_hf(entries)
     with torch.device("meta"):  # no memory and no random numbers for values that the file replaces
-        model = cls(replace(config, **changes))
+        model = (config.encoder_class() if cls is Bert else cls)(replace(config, **changes))
     model.loaded = load_weights(model, folder / "model.safetensors")
     if model.loaded.fresh:
         print(f"not in {folder_or_id}, so these start fresh and need training: {', '.join(model.loaded.fresh)}")
@@ -179,11 +194,15 @@ def state_for_file(model: Module) -> dict[str, Tensor]:
     """Every parameter under the file's names, query, key and value apart again."""
     values = {canonical(name): p.detach().cpu() for name, p in model.named_parameters()}
     state = {}
-    for _, ours, theirs in table_for(model.config.num_hidden_layers):
+    config = model.config
+    for _, ours, theirs in table_for(config.num_stored_layers, config.more_tensors):
         if ours in values:
             state |= zip(theirs, map(Tensor.clone, values[ours].chunk(len(theirs))), strict=True)
-    if model.hf_name == "BertModel":
+    if isinstance(model, Bert):
         state = {name.removeprefix("bert."): tensor for name, tensor in state.items()}
+    classifier = model.hf_name == "BertForSequenceClassification"
+    for berts, theirs in names_for(config, classifier):
+        state = {name.replace(berts, theirs): tensor for name, tensor in state.items()}
     return state
 
 
@@ -192,7 +211,8 @@ def save_pretrained(model: Module, folder: str | os.PathLike) -> None:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     aside = {name: folder / f"{name}.{os.getpid()}.tmp" for name in ("config.json", "model.safetensors")}
-    entries = {"architectures": [model.hf_name], **model.config.to_hf()}
+    family = model.config.encoder_class().__name__  # transformers uses the same: RobertaForMaskedLM
+    entries = {"architectures": [model.hf_name.replace("Bert", family)], **model.config.to_hf()}
     try:
         aside["config.json"].write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")
         save_file(state_for_file(model), aside["model.safetensors"], metadata={"format": "pt"})

@@ -10,6 +10,9 @@ Letters used for shapes everywhere in this package:
 """
 
 from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any, ClassVar
 
 # The same in every released model; a constant and no entry, so that nobody has to wonder what it is set to.
 LAYER_NORM_EPS = 1e-12
@@ -24,6 +27,15 @@ PRESETS = {
 # hub name of the activation -> the argument of F.gelu. Google's released code computes the tanh form,
 # Hugging Face's BERT the exact one; checkpoints say which they want.
 GELU_KIND = {"gelu": "none", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh"}
+
+
+@cache
+def names_in_files(family: str, kind: str) -> list[tuple[str, str]]:
+    """BERT's name and the family's, where data/names.txt says that they differ; `kind` is its first column."""
+    text = files(__package__).joinpath("data", "names.txt").read_text(encoding="utf-8")
+    head, *rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    column = head.index(family)
+    return [(row[1], row[column]) for row in rows if row[0] == kind and row[column] not in ("-", row[1])]
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,30 @@ class BertConfig:
     attention_probs_dropout_prob: float = 0.1
     initializer_range: float = 0.02
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
+
+    # Not entries: what is the same in every BERT, and another in the families of `variants.py`.
+    model_type: ClassVar[str] = "bert"
+    layer_norm_eps: ClassVar[float] = LAYER_NORM_EPS
+    pad_token_id: ClassVar[int] = 0
+    first_position: ClassVar[int] = 0
+    required: ClassVar[dict[str, Any]] = {"layer_norm_eps": LAYER_NORM_EPS}
+    more_tensors: ClassVar[tuple[tuple[str, ...], ...]] = ()  # rows for `checkpoint.TABLE`
+
+    def encoder_class(self):
+        """The class that is built by these numbers: `Bert`, or what `variants.py` makes of it."""
+        from .model import Bert
+
+        return Bert
+
+    @property
+    def embedding_size(self) -> int:
+        """Width of the embeddings."""
+        return self.hidden_size
+
+    @property
+    def num_stored_layers(self) -> int:
+        """Layers with weights of their own."""
+        return self.num_hidden_layers
 
     def __post_init__(self):
         object.__setattr__(self, "labels", tuple(self.labels))  # a list would make the config unhashable
@@ -81,11 +117,11 @@ class BertConfig:
         where an entry says that the checkpoint computes something this model does not.
         """
         required = {
-            "model_type": "bert",
+            "model_type": cls.model_type,
             "position_embedding_type": "absolute",
-            "layer_norm_eps": LAYER_NORM_EPS,
             "is_decoder": False,
             "add_cross_attention": False,
+            **cls.required,
         }
         for name, value in required.items():
             if entries.get(name, value) != value:
@@ -94,7 +130,8 @@ class BertConfig:
                     "such a checkpoint needs the library that it was made with"
                 )
         known = {field.name for field in fields(cls)} - {"labels"}
-        sizes = {name: entries[name] for name in known & entries.keys()}
+        theirs = dict(names_in_files(cls.model_type, "entry"))
+        sizes = {name: entries[theirs.get(name, name)] for name in known if theirs.get(name, name) in entries}
         if "id2label" in entries:
             names = {int(number): label for number, label in entries["id2label"].items()}
             sizes["labels"] = tuple(names[number] for number in sorted(names))
@@ -106,11 +143,12 @@ class BertConfig:
         """The entries of a `config.json` that `transformers` reads as the same model."""
         entries = asdict(self)
         labels = entries.pop("labels")
+        theirs = dict(names_in_files(self.model_type, "entry"))
         return {
-            "model_type": "bert",
-            **entries,
-            "layer_norm_eps": LAYER_NORM_EPS,
-            "pad_token_id": 0,
+            "model_type": self.model_type,
+            **{theirs.get(name, name): value for name, value in entries.items()},
+            **self.required,
+            "pad_token_id": self.pad_token_id,
             "id2label": {str(number): label for number, label in enumerate(labels)},
             "label2id": {label: number for number, label in enumerate(labels)},
         }

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from .attention import very_negative
 from .config import GELU_KIND, BertConfig
-from .model import Bert, Module, layer_norm, parameter
+from .model import Module, layer_norm, parameter
 from .stream import unpack
 
 NO_LABEL = -100
@@ -71,16 +71,17 @@ class MaskedLMHead(nn.Module):
     def __init__(self, config: BertConfig):
         super().__init__()
         self.gelu_kind = GELU_KIND[config.hidden_act]
-        self.dense_weight = parameter(config.hidden_size, config.hidden_size)
-        self.dense_bias = parameter(config.hidden_size)
-        self.norm_weight = parameter(config.hidden_size)
-        self.norm_bias = parameter(config.hidden_size)
+        self.eps, width = config.layer_norm_eps, config.embedding_size  # D, but for ALBERT
+        self.dense_weight = parameter(width, config.hidden_size)
+        self.dense_bias = parameter(width)
+        self.norm_weight = parameter(width)
+        self.norm_bias = parameter(width)
         self.decoder_bias = parameter(config.vocab_size)
 
     def forward(self, x: Tensor, word_embeddings: Tensor) -> Tensor:
         """x (M, D), word_embeddings (V, D) -> logits (M, V)."""
         x = F.gelu(F.linear(x, self.dense_weight, self.dense_bias), approximate=self.gelu_kind)
-        return F.linear(layer_norm(x, self.norm_weight, self.norm_bias), word_embeddings, self.decoder_bias)
+        return F.linear(layer_norm(x, self.norm_weight, self.norm_bias, self.eps), word_embeddings, self.decoder_bias)
 
 
 class MaskedLM(Module):
@@ -90,7 +91,7 @@ class MaskedLM(Module):
 
     def __init__(self, config: BertConfig):
         super().__init__(config)
-        self.bert = Bert(config, pooler=False)
+        self.bert = config.encoder_class()(config, pooler=False)
         self.mlm = MaskedLMHead(config)
         self.initialise()
 
@@ -127,7 +128,7 @@ class NextSentence(Module):
 
     def __init__(self, config: BertConfig):
         super().__init__(config)
-        self.bert = Bert(config)
+        self.bert = config.encoder_class()(config, pooler=True)
         self.nsp_weight = parameter(2, config.hidden_size)
         self.nsp_bias = parameter(2)
         self.initialise()
@@ -156,7 +157,7 @@ class PreTraining(Module):
 
     def __init__(self, config: BertConfig):
         super().__init__(config)
-        self.bert = Bert(config)
+        self.bert = config.encoder_class()(config, pooler=True)
         self.mlm = MaskedLMHead(config)
         self.nsp_weight = parameter(2, config.hidden_size)
         self.nsp_bias = parameter(2)
@@ -195,7 +196,7 @@ class SequenceClassifier(Module):
 
     def __init__(self, config: BertConfig):
         super().__init__(config)
-        self.bert = Bert(config)
+        self.bert = config.encoder_class()(config, pooler=True)
         self.classifier_weight = parameter(len(config.labels), config.hidden_size)
         self.classifier_bias = parameter(len(config.labels))
         self.initialise()
@@ -233,7 +234,7 @@ class TokenClassifier(Module):
 
     def __init__(self, config: BertConfig):
         super().__init__(config)
-        self.bert = Bert(config, pooler=False)
+        self.bert = config.encoder_class()(config, pooler=False)
         self.classifier_weight = parameter(len(config.labels), config.hidden_size)
         self.classifier_bias = parameter(len(config.labels))
         self.initialise()
@@ -264,7 +265,7 @@ class QuestionAnswering(Module):
 
     def __init__(self, config: BertConfig):
         super().__init__(replace(config, labels=("start", "end")))  # transformers counts labels here too
-        self.bert = Bert(config, pooler=False)
+        self.bert = config.encoder_class()(config, pooler=False)
         self.span_weight = parameter(2, config.hidden_size)  # S and E
         self.span_bias = parameter(2)  # not in the paper, but in the code
         self.initialise()

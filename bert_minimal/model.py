@@ -7,6 +7,7 @@ Reading order: `Embeddings`, `Layer`, then `Bert.stream`, which is the whole for
 the door for padded batches: it checks, drops the padding, calls `stream` and pads the result again.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -22,9 +23,9 @@ def parameter(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(shape))  # filled by `Module.initialise` or from a checkpoint
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = LAYER_NORM_EPS) -> Tensor:
     """(…, D): each token's features to mean 0 and variance 1, then scaled and shifted (Ba et al. 2016)."""
-    return F.layer_norm(x, weight.shape, weight, bias, LAYER_NORM_EPS)
+    return F.layer_norm(x, weight.shape, weight, bias, eps)
 
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
@@ -96,12 +97,13 @@ class Embeddings(nn.Module):
 
     def __init__(self, config: BertConfig):
         super().__init__()
-        self.dropout_p = config.hidden_dropout_prob
-        self.word = parameter(config.vocab_size, config.hidden_size)
-        self.position = parameter(config.max_position_embeddings, config.hidden_size)
-        self.segment = parameter(config.type_vocab_size, config.hidden_size)
-        self.norm_weight = parameter(config.hidden_size)
-        self.norm_bias = parameter(config.hidden_size)
+        width = config.embedding_size  # D, but for ALBERT
+        self.dropout_p, self.eps = config.hidden_dropout_prob, config.layer_norm_eps
+        self.word = parameter(config.vocab_size, width)
+        self.position = parameter(config.max_position_embeddings, width)
+        self.segment = parameter(config.type_vocab_size, width)
+        self.norm_weight = parameter(width)
+        self.norm_bias = parameter(width)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, position_ids: Tensor) -> Tensor:
         """Three tensors of whole numbers of one shape (…) -> (…, D)."""
@@ -110,7 +112,10 @@ class Embeddings(nn.Module):
             + F.embedding(token_type_ids, self.segment)
             + F.embedding(position_ids, self.position)
         )
-        return dropout(layer_norm(x, self.norm_weight, self.norm_bias), self.dropout_p, self.training)
+        return self.normalise(x)
+
+    def normalise(self, x: Tensor) -> Tensor:
+        return dropout(layer_norm(x, self.norm_weight, self.norm_bias, self.eps), self.dropout_p, self.training)
 
 
 class Layer(nn.Module):
@@ -125,7 +130,7 @@ class Layer(nn.Module):
         width, inner = config.hidden_size, config.intermediate_size
         self.num_heads = config.num_attention_heads
         self.gelu_kind = GELU_KIND[config.hidden_act]
-        self.dropout_p = config.hidden_dropout_prob
+        self.dropout_p, self.eps = config.hidden_dropout_prob, config.layer_norm_eps
         self.attention_dropout_p = config.attention_probs_dropout_prob
         self.qkv_weight = parameter(3 * width, width)  # query, key, value below one another: one product
         self.qkv_bias = parameter(3 * width)
@@ -159,10 +164,10 @@ class Layer(nn.Module):
     def after_attention(self, x: Tensor, attended: Tensor) -> Tensor:
         """Add & Norm, feed-forward, Add & Norm, token by token: any (…, D) (Vaswani et al., figure 1)."""
         attended = dropout(attended, self.dropout_p, self.training)
-        x = layer_norm(x + attended, self.attention_norm_weight, self.attention_norm_bias)
+        x = layer_norm(x + attended, self.attention_norm_weight, self.attention_norm_bias, self.eps)
         inner = F.gelu(F.linear(x, self.up_weight, self.up_bias), approximate=self.gelu_kind)  # (…, F); A.2
         inner = dropout(F.linear(inner, self.down_weight, self.down_bias), self.dropout_p, self.training)
-        return layer_norm(x + inner, self.norm_weight, self.norm_bias)
+        return layer_norm(x + inner, self.norm_weight, self.norm_bias, self.eps)
 
 
 class Pooler(nn.Module):
@@ -170,6 +175,8 @@ class Pooler(nn.Module):
 
     "C" in section 3 and figure 1; that a dense layer and a tanh belong to it only the released code says.
     """
+
+    activation = staticmethod(torch.tanh)
 
     def __init__(self, config: BertConfig):
         super().__init__()
@@ -182,7 +189,7 @@ class Pooler(nn.Module):
         For an empty sequence (they fill up a batch of fixed shape) the row means nothing; ignore it.
         """
         first = cu_seqlens[:-1].clamp(max=len(x) - 1)
-        return torch.tanh(F.linear(x[first], self.weight, self.bias))
+        return self.activation(F.linear(x[first], self.weight, self.bias))
 
 
 @dataclass
@@ -198,17 +205,29 @@ class BertOutput:
 class Bert(Module):
     """The encoder. `Bert(config)` has fresh weights and trains; `Bert.from_pretrained(…)` has learned ones.
 
-    `pooler=False` leaves the pooler out, for models that never read it.
+    `pooler=False` leaves the pooler out, for models that never read it. The three classes named first and the
+    methods `positions` and `depth` are what `variants.py` replaces.
     """
 
     hf_name = "BertModel"
+    embeddings_class, layer_class, pooler_class = Embeddings, Layer, Pooler
 
     def __init__(self, config: BertConfig, pooler: bool = True):
         super().__init__(config)
-        self.embeddings = Embeddings(config)
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
-        self.pooler = Pooler(config) if pooler else None
+        if not isinstance(self, config.encoder_class()):
+            raise ValueError(f"{type(config).__name__} describes another model: {config.encoder_class().__name__}(…)")
+        self.embeddings = self.embeddings_class(config)
+        self.layers = nn.ModuleList(self.layer_class(config) for _ in range(config.num_stored_layers))
+        self.pooler = self.pooler_class(config) if pooler else None
         self.initialise()
+
+    def positions(self, input_ids: Tensor) -> Tensor:
+        """(B, S) -> (B, S), the row of the position table for each token: its column, also when padding comes first."""
+        return torch.arange(input_ids.shape[1], device=input_ids.device).expand_as(input_ids)
+
+    def depth(self) -> Iterable[Layer]:
+        """The L layers in the order in which they are run."""
+        return self.layers
 
     def stream(
         self,
@@ -228,7 +247,7 @@ class Bert(Module):
         x = self.embeddings(input_ids, token_type_ids, position_ids)  # (N, D)
         if states is not None:
             states.append(x)
-        for layer in self.layers:
+        for layer in self.depth():
             x = layer(x, cu_seqlens, max_seqlen)
             if states is not None:
                 states.append(x)
@@ -245,7 +264,7 @@ class Bert(Module):
             check_batch(self.config, self.embeddings.word.device, input_ids, token_type_ids, attention_mask)
         token_type_ids = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         attention_mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        return pack(input_ids, token_type_ids, attention_mask)
+        return pack(input_ids, token_type_ids, self.positions(input_ids), attention_mask)
 
     def forward(
         self,
@@ -281,10 +300,9 @@ class Bert(Module):
     ) -> tuple[list[Tensor], tuple[Tensor, ...]]:
         """With padding kept and attention as in `attention.py`: L + 1 states (B, S, D), L weights."""
         token_type_ids = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
-        position_ids = torch.arange(input_ids.shape[1], device=input_ids.device).expand_as(input_ids)
-        states = [self.embeddings(input_ids, token_type_ids, position_ids)]
+        states = [self.embeddings(input_ids, token_type_ids, self.positions(input_ids))]
         weights = []
-        for layer in self.layers:
+        for layer in self.depth():
             x, weight = layer.by_definition(states[-1], attention_mask)
             states.append(x)
             weights.append(weight)
@@ -307,9 +325,10 @@ def check_batch(
             f"input_ids has shape {tuple(input_ids.shape)}; it has to be (batch, tokens) with at least one "
             "sequence and one token. For a single sequence add the first axis: input_ids[None]"
         )
-    if input_ids.shape[1] > config.max_position_embeddings:
+    positions = config.max_position_embeddings - config.first_position
+    if input_ids.shape[1] > positions:
         raise ValueError(
-            f"{input_ids.shape[1]} tokens a sequence, but this model has {config.max_position_embeddings} "
+            f"{input_ids.shape[1]} tokens a sequence, but this model has {positions} "
             "position vectors: truncate, or cut the text into windows (bert_minimal/windows.py)"
         )
     for name, x, meaning, limit in (

@@ -37,8 +37,10 @@ class Stream(NamedTuple):
 
 
 @torch.compiler.disable  # how many tokens there are is read back from the device
-def pack(input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> tuple[Stream, Tensor]:
-    """Drop the padding: three (B, S) tensors -> the stream and `where` (N,), each token's place in B * S.
+def pack(
+    input_ids: Tensor, token_type_ids: Tensor, position_ids: Tensor, attention_mask: Tensor
+) -> tuple[Stream, Tensor]:
+    """Drop the padding: four (B, S) tensors -> the stream and `where` (N,), each token's place in B * S.
 
     A model compiled whole runs this part eagerly and compiles the rest.
     """
@@ -48,7 +50,7 @@ def pack(input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> t
     stream = Stream(
         input_ids.flatten()[where],
         token_type_ids.flatten()[where],
-        where % input_ids.shape[1],  # a token's position is its column, also when padding comes first
+        position_ids.flatten()[where],
         cu_seqlens,
         int(lengths.max()),
     )

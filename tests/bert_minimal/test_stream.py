@@ -91,7 +91,7 @@ def test_sequences_do_not_see_each_other():
 def test_pack_and_unpack():
     ids = torch.tensor([[11, 12, 13, 0], [21, 22, 0, 0], [0, 0, 33, 34]])
     mask = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]])
-    stream, where = pack(ids, ids + 100, mask)
+    stream, where = pack(ids, ids + 100, torch.arange(ids.shape[1]).expand_as(ids), mask)
     assert stream.input_ids.tolist() == [11, 12, 13, 21, 22, 33, 34]
     assert stream.token_type_ids.equal(stream.input_ids + 100)
     assert stream.position_ids.tolist() == [0, 1, 2, 0, 1, 2, 3]  # the column, also after padding on the left
@@ -100,7 +100,7 @@ def test_pack_and_unpack():
     assert stream.max_seqlen == 3
     assert unpack(stream.input_ids, where, 3, 4).equal(ids)
     assert unpack(stream.input_ids, where, 3, 4, fill=-7)[0].tolist() == [11, 12, 13, -7]
-    stream, where = pack(ids, ids, torch.ones_like(ids))
+    stream, where = pack(ids, ids, ids, torch.ones_like(ids))
     assert unpack(stream.input_ids, where, 3, 4).equal(ids)
 
 
