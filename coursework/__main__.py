@@ -1,4 +1,4 @@
-"""The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes."""
+"""The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes | progress."""
 
 import sys
 from pathlib import Path
@@ -80,9 +80,10 @@ def main() -> None:
 
     from coursework.grading.command import grade
     from coursework.mistakes import main as mistakes
+    from coursework.progress import main as progress
 
     commands = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade, "report": report}
-    commands["mistakes"] = mistakes
+    commands |= {"mistakes": mistakes, "progress": progress}
     sys.exit(tyro.extras.subcommand_cli_from_dict(commands, prog="python -m coursework", description=USAGE))
 
 

@@ -32,13 +32,16 @@ PIECES = (
     Piece(12, "the library's BERT", 9.0, 5.3, 2.7),
 )
 BUILT, LATER, INK = "#0072B2", "#8a8a8a", "#111111"
+PROGRESS = "Filled: you have built it. Thick frame: next. Dashed: still to come."
 TAUGHT = {piece.unit: piece.name.partition(":")[0] for piece in PIECES} | {
     6: "the layer, the stack and the pooler",
 }
 
 
-def bert_map(unit: int):
+def bert_map(unit: int, done: set[int] | None = None):
     """The map at the head of unit 0 to 12: built so far filled, today's in a thick frame, the rest dashed.
+
+    done: the units that are filled; those before `unit` unless it is given (progress.py).
 
     Returns an IPython HTML object. Raises ValueError for a unit that does not exist.
     """
@@ -55,7 +58,7 @@ def bert_map(unit: int):
         axes.axis("off")
         _background(axes)
         for piece in PIECES:
-            new, built = piece.unit == unit, piece.unit < unit
+            new, built = piece.unit == unit, piece.unit < unit if done is None else piece.unit in done
             box = FancyBboxPatch(
                 (piece.x - piece.width / 2, piece.y - piece.height / 2), piece.width, piece.height,
                 boxstyle="round,pad=0,rounding_size=0.12", zorder=3,
@@ -69,8 +72,8 @@ def bert_map(unit: int):
                 piece.x, piece.y, text, ha="center", va="center", fontsize=9.5, zorder=4,
                 color="white" if built else INK if new else "#666666", weight="bold" if new else "normal",
             )  # fmt: skip
-        axes.set_title(_title(unit), fontsize=11.5, loc="left")
-    return figure_html(figure, _alt(unit))
+        axes.set_title(_title(unit) if done is None else PROGRESS, fontsize=11.5, loc="left")
+    return figure_html(figure, _alt(unit) if done is None else f"{PROGRESS} Built: units {sorted(done)}.")
 
 
 def _background(axes) -> None:

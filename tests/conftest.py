@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 import torch
 
 from bert_minimal.train.data import FetchError, fetch
+
+os.environ["BERT_PROGRESS"] = os.path.join(tempfile.mkdtemp(prefix="progress-"), "progress.json")  # not the user's own
 
 torch.set_num_threads(min(2, os.cpu_count() or 1))  # small tensors: more threads only wait for each other
 

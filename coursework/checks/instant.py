@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from coursework import progress
 from coursework.checks.engine import INSTANT_SEED, CheckFailed, Exercise, Verdict, run_here
 
 
@@ -20,6 +21,7 @@ def check(exercise: Exercise, function: Callable, device: str | None = None) -> 
     run = run_here({exercise.name: function})
     verdict = exercise.verdict(run, seed=INSTANT_SEED, device=device, show=True)
     _show_prints(verdict)
+    progress.note(exercise, verdict.points)
     if not verdict.passed:
         if verdict.picture is not None:
             from coursework.checks.picture import draw
