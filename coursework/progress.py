@@ -16,17 +16,18 @@ from coursework.checks.engine import Exercise
 
 # What one can explain and build, and the exercises behind it; true when all of them have passed.
 CHECKLIST = (
-    ("explain and build attention, its masks and its heads", ("01",)),
-    ("explain why BERT looks both ways and GPT does not", ("01.7", "11")),
-    ("build BERT's input: pieces, and the three embeddings", ("02", "03")),
-    ("explain masked language modelling: 15 %, 80/10/10, the loss", ("04",)),
-    ("explain next sentence prediction, and what [CLS] is read for", ("05",)),
-    ("build the whole model, count it, load real weights", ("06",)),
-    ("pre-train a model, and read its curves", ("07",)),
-    ("fine-tune for one label a text", ("08", "09")),
-    ("fine-tune for tags and for answers", ("10",)),
-    ("say what RoBERTa, ALBERT and DistilBERT change", ("11",)),
-    ("read the library's BERT, and find where two models part", ("12",)),
+    ("tell why BERT reads both sides and GPT only the left, and what each is good for", ("01.7", "11")),
+    ("compute attention by hand, in three lines, and on real weights", ("01",)),
+    ("name the three embeddings, and say what [CLS] and [SEP] are for", ("02",)),
+    ("cut a word into pieces, and say what WordPiece is and is not", ("03",)),
+    ("explain masked language modelling: 15 %, 80/10/10, and why", ("04",)),
+    ("explain next sentence prediction, and what was wrong with it", ("05",)),
+    ("put BERT together and load real weights into it", ("06",)),
+    ("train one, and read its curves", ("07",)),
+    ("fine-tune it to classify texts, long ones too", ("08", "09")),
+    ("fine-tune it to find names, and to answer questions about a text", ("10",)),
+    ("say what RoBERTa, ALBERT and DistilBERT changed", ("11",)),
+    ("read the library's source beside yours", ("12",)),
 )
 
 

@@ -41,7 +41,9 @@ def test_what_is_next_and_what_one_can_do():
     pass_all("01")
     found = progress.units()
     assert progress.next_step(found).number == "02.1"
-    assert [ability for ability, true in progress.checklist(found) if true] == [progress.CHECKLIST[0][0]]
+    assert [ability for ability, true in progress.checklist(found) if true] == [
+        "compute attention by hand, in three lines, and on real weights"
+    ]
 
 
 def test_every_ability_rests_on_exercises_and_every_unit_on_an_ability():
@@ -83,4 +85,4 @@ def test_it_is_shown_as_text_and_as_a_picture(capsys):
     assert "Next: 01.1 attention scores, in exercises/01_attention" in said
     page = progress.draw().data
     assert "<img alt=" in page
-    assert "☐ explain and build attention" in page
+    assert "☐ compute attention by hand" in page
