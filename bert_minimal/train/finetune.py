@@ -407,13 +407,13 @@ class HeadOnly(nn.Module):
         return (p for p in self.whole.parameters(recurse) if id(p) not in fixed)
 
     def fixed(self) -> list[nn.Parameter]:
-        bert = self.whole.bert
-        return [*bert.embeddings.parameters(), *bert.layers.parameters()]
+        return [p for name, p in self.whole.bert.named_parameters() if not name.startswith("pooler.")]
 
     def train(self, mode: bool = True) -> "HeadOnly":
         super().train(mode)
-        self.whole.bert.embeddings.eval()
-        self.whole.bert.layers.eval()
+        for name, part in self.whole.bert.named_children():
+            if name != "pooler":
+                part.eval()
         return self
 
     def __getattr__(self, name: str) -> Any:  # stream, bert, config, classifier_weight …
@@ -512,6 +512,8 @@ def fit(
         result.log = train(
             learner, objective, batches, loop_options, out, on_dev, (tokens, 0.0), enough=enough if measure else None
         )
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()  # the loop has a stream of its own
     model.eval()
     result.kept_step = result.log[-1]["step"]
     if measure is not None:

@@ -195,7 +195,7 @@ def save_result(result: Result, task: Task, folder: Path) -> None:
 
 def load_result(folder: Path) -> tuple[Task, Result]:
     about = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    model = KINDS[about["task"]].from_pretrained(folder)
+    model: Any = KINDS[about["task"]].from_pretrained(folder)
     if model.loaded.fresh:
         raise ValueError(f"{folder} was saved without {', '.join(model.loaded.fresh)}: its answers would be noise")
     model.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -245,9 +245,11 @@ def write_classes(result: Result, read: Read, out: Path, name: str) -> dict[str,
     check_classes(read, result.labels)
     gold, said = class_numbers(texts, result.labels, "text"), probabilities.argmax(1)
     wrong = sorted((i for i in range(len(texts)) if gold[i] != said[i]), key=lambda i: -probabilities[i].max())
-    rows = [[read.ids[i], f"{probabilities[i].max():.4f}", result.labels[said[i]], result.labels[gold[i]],
-             texts[i].text, *([texts[i].pair] if texts[i].pair else [])] for i in wrong]  # fmt: skip
-    write_rows(out / f"{name}_errors.tsv", [["id", "probability", "answer", "truth", "text"], *rows])
+    rows: list[list[Any]] = [["id", "probability", "answer", "truth", "text", "pair"]]
+    for i in wrong:
+        verdict = f"{probabilities[i].max():.4f}", result.labels[said[i]], result.labels[gold[i]]
+        rows.append([read.ids[i], *verdict, texts[i].text, texts[i].pair or ""])
+    write_rows(out / f"{name}_errors.tsv", rows)
     table = confusion(gold, said, len(result.labels))
     confusion_picture(table, result.labels, f"{name}: {table.trace()} of {len(texts)} right").savefig(
         out / f"{name}_confusion.png", dpi=100
@@ -281,7 +283,8 @@ def confusion_picture(table: np.ndarray, labels: Sequence[str], title: str):
 
 def write_tags(result: Result, read: Read, out: Path, name: str) -> dict[str, float]:
     found = predict_tags(result, [sentence.words for sentence in read.examples])
-    lines, rows, errors = [], [["sentence", "start", "end", "type", "probability", "words"]], []
+    lines, errors = [], []
+    rows: list[list[Any]] = [["sentence", "start", "end", "type", "probability", "words"]]
     for at, (sentence, (tags, probabilities)) in enumerate(zip(read.examples, found, strict=True)):
         lines += [f"{word}\t{tag}\n" for word, tag in zip(sentence.words, tags, strict=True)] + ["\n"]
         said = entities(tags)
