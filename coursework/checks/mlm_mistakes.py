@@ -674,6 +674,15 @@ def no_gradient(logits, labels):
     return (_surprise(logits, labels).sum() / (labels != -100).sum().clamp(min=1)).detach()
 
 
+@mlm_loss.mistake(
+    "a bare 0 when no token is labelled: backward() raises",
+    think="what does backward() do with a number in which no score took part? Is there a 0 that hangs on logits?",
+)
+def bare_zero(logits, labels):
+    asked = labels != -100
+    return F.cross_entropy(logits[asked], labels[asked]) if asked.any() else torch.tensor(0.0, device=logits.device)
+
+
 @mlm_loss.mistake("one added below to avoid 0/0: a little too small", think="does clamp(min=1) change a count of 7?")
 def one_added(logits, labels):
     return _surprise(logits, labels).sum() / ((labels != -100).sum() + 1)
