@@ -1,4 +1,4 @@
-"""The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes | progress."""
+"""The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes | progress | capstone."""
 
 import sys
 from pathlib import Path
@@ -70,6 +70,22 @@ def report(out: Path = Path("graded")) -> int:
     return 0
 
 
+def capstone(folder: Annotated[Path, tyro.conf.Positional] = Path(".")) -> int:
+    """Put a student's own functions of units 01 to 06 together into one BERT, and run real weights with it.
+
+    Args:
+        folder: where the notebooks are.
+    """
+    from bert_minimal.train.data import FetchError
+    from coursework.capstone import CapstoneError
+    from coursework.capstone import capstone as run
+
+    try:
+        return 0 if run(folder) else 1
+    except (CapstoneError, FetchError) as error:
+        return _fail(error)
+
+
 def _fail(error: Exception) -> int:
     print(error, file=sys.stderr)
     return 1
@@ -80,10 +96,11 @@ def main() -> None:
 
     from coursework.grading.command import grade
     from coursework.mistakes import main as mistakes
+    from coursework.new_exercise import main as new_exercise
     from coursework.progress import main as progress
 
     commands = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade, "report": report}
-    commands |= {"mistakes": mistakes, "progress": progress}
+    commands |= {"mistakes": mistakes, "progress": progress, "new-exercise": new_exercise}
     sys.exit(tyro.extras.subcommand_cli_from_dict(commands, prog="python -m coursework", description=USAGE))
 
 
