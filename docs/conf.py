@@ -1,6 +1,8 @@
 """The site: the lessons as they are stored, with their outputs. `make site` builds it, without the internet."""
 
+import shutil
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -11,7 +13,7 @@ project = "BERT from scratch"
 author = settings["project"]["authors"][0]["name"]
 copyright = "text and pictures CC BY 4.0, code MIT"
 
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 root_doc = "docs/index"
 include_patterns = ["docs/*.md", "notebooks/*.ipynb"]
 exclude_patterns = ["**/.ipynb_checkpoints"]
@@ -19,6 +21,32 @@ nb_execution_mode = "off"  # `make lessons` is what executes them
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing", "mystnb.unknown_mime_type"]  # lessons also link to files of the repository
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the signature has them; shapes stand in the text
+add_module_names = False
+
+# Formulas without the internet: MathJax comes out of a package and is copied beside the pages.
+MATHJAX = "_static/mathjax"
+mathjax_path = "mathjax/MathJax.js?config=TeX-AMS-MML_HTMLorMML-full"
+mathjax2_config = {
+    "messageStyle": "none",
+    "tex2jax": {"inlineMath": [["\\(", "\\)"]]},
+    "HTML-CSS": {"availableFonts": [], "imageFont": None, "preferredFont": None, "webFont": "STIX-Web"},  # as shipped
+}
+myst_update_mathjax = False  # it writes settings for MathJax 3
+
+
+def copy_mathjax(app, error):
+    """Put MathJax where mathjax_path looks for it."""
+    if error is None and app.builder.format == "html":
+        home = Path(next(iter(find_spec("jupyter_server_mathjax").submodule_search_locations)))
+        shutil.copytree(home / "static", Path(app.outdir) / MATHJAX, dirs_exist_ok=True)
+
+
+def setup(app):
+    app.connect("build-finished", copy_mathjax)
+
 
 html_theme = "furo"
 html_title = project

@@ -83,11 +83,13 @@ def lines_of(text: str) -> list[str]:
 def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = True) -> Read:
     """Texts or pairs to classify, from .tsv (no quoting, as GLUE has it), .csv (quotes as in RFC 4180) or .jsonl.
 
-    columns: what each column is, "id", "label", "text", "pair" or "-" for one to pass over; then there is no
-        header. Empty: by the header or the keys if there are any; without one, four columns are the original
-        repository's id, label, star, text, and in two or three the label is the column of single words with the
-        fewest different ones. `Read.said` tells what was found.
-    labelled: whether every row needs a label. False: for prediction; a label is taken where there is one.
+    Args:
+        columns: what each column is, "id", "label", "text", "pair" or "-" for one to pass over; then there is no
+            header. Empty: by the header or the keys if there are any; without one, four columns are the original
+            repository's id, label, star, text, and in two or three the label is the column of single words with the
+            fewest different ones. `Read.said` tells what was found.
+        labelled: whether every row needs a label. False: for prediction; a label is taken where there is one.
+
     Raises Malformed as said above.
     """
     path = Path(path)

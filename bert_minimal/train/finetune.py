@@ -22,6 +22,7 @@ import contextlib
 import io
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,7 +48,7 @@ from .loop import TrainingStopped, TrainOptions, choose_precision, train
 from .scores import class_scores
 
 SORTED_TOGETHER = 8  # batches whose examples are sorted by length before they are cut
-ANSWER_BATCH = 64  # sequences at once when nothing is learned
+ANSWER_TOKENS = 8192  # pieces at once when nothing is learned
 
 
 @dataclass(frozen=True)
@@ -132,9 +133,11 @@ def classify(
 ) -> Result:
     """Fine-tune a `SequenceClassifier` (section 4.1); the best weights by accuracy on dev are kept.
 
-    labels: names of the classes; a label in the texts is then one of these, or its number. None: the names
-        are the labels of the training texts, in order.
-    out: a folder for the log, and for the state from which a run that was broken off goes on.
+    Args:
+        labels: names of the classes; a label in the texts is then one of these, or its number. None: the names
+            are the labels of the training texts, in order.
+        out: a folder for the log, and for the state from which a run that was broken off goes on.
+
     Raises ValueError for labels that don't fit, TrainingStopped when memory is short or training diverges.
     """
     options = replace(options, max_length=options.max_length or 128)
@@ -172,13 +175,10 @@ def class_logits(result: Result, texts: Sequence[Text]) -> np.ndarray:
 
 
 def class_names(texts: Sequence[Text]) -> tuple[str, ...]:
-    """The labels that occur, in order; numbers by their size."""
+    """The labels that occur, in order; whole numbers come first, by their size."""
     names = {str(text.label) for text in texts if text.label is not None}
-    return tuple(sorted(names, key=lambda name: (float(name), "") if is_number(name) else (math.inf, name)))
-
-
-def is_number(name: str) -> bool:
-    return name.lstrip("-").isdecimal()
+    numbers = {name for name in names if re.fullmatch(r"-?[0-9]+", name)}
+    return (*sorted(numbers, key=int), *sorted(names - numbers))
 
 
 def class_numbers(texts: Sequence[Text], labels: tuple[str, ...], what: str) -> list[int]:
@@ -240,7 +240,7 @@ def text_logits(model: Any, batch: dict[str, Tensor], how: str) -> Tensor:
 
 @torch.inference_mode()
 def logits_of(model: Any, encoded: list[list[Row]], how: str) -> np.ndarray:
-    """(n, K) float32, in the order of `encoded`; long texts are computed together, so that memory is foreseeable."""
+    """(n, K) float32, in the order of `encoded`."""
     logits = np.zeros((len(encoded), len(model.config.labels)), np.float32)
     for chosen in by_length([sum(len(row.ids) for row in rows) for rows in encoded]):
         batch = to_device(text_batch([encoded[i] for i in chosen]), model)
@@ -293,10 +293,12 @@ def to_device(batch: dict[str, Tensor], model: nn.Module) -> dict[str, Tensor]:
 
 
 def by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of all examples, the longest first, in batches of ANSWER_BATCH."""
-    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    for start in range(0, len(order), ANSWER_BATCH):
-        yield order[start : start + ANSWER_BATCH]
+    """Numbers of all examples, the longest first, in batches of about ANSWER_TOKENS pieces."""
+    order, start = sorted(range(len(lengths)), key=lambda i: -lengths[i]), 0
+    while start < len(order):
+        size = max(1, ANSWER_TOKENS // max(1, lengths[order[start]]))
+        yield order[start : start + size]
+        start += size
 
 
 class Batches:

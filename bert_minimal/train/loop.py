@@ -391,12 +391,14 @@ def train(
 ) -> list[dict]:
     """Train `model`, which is on its device, in place; goes on from `out/state.safetensors` if there is one.
 
-    batches: numbers -> an iterator over the batches with these numbers, the same ones each time. Step s takes
-        numbers s · accumulate … , dealt round the processes.
-    measure: model -> numbers to log, every `evaluate_every` steps and at the end.
-    tokens_and_flops: of one batch, for tokens/s and MFU; peak: FLOP/s of one device.
-    stop_at: end early, with the state saved: the run can go on later.
-    enough: the log so far -> whether the run is over before its last step (what is measured gets no better).
+    Args:
+        batches: numbers -> an iterator over the batches with these numbers, the same ones each time. Step s takes
+            numbers s · accumulate … , dealt round the processes.
+        measure: model -> numbers to log, every `evaluate_every` steps and at the end.
+        tokens_and_flops: of one batch, for tokens/s and MFU; peak: FLOP/s of one device.
+        stop_at: end early, with the state saved: the run can go on later.
+        enough: the log so far -> whether the run is over before its last step (what is measured gets no better).
+
     Returns the log. Raises TrainingStopped on NaN, divergence and lack of memory.
     """
     device, (rank, world) = next(model.parameters()).device, rank_and_world()
