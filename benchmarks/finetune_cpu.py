@@ -198,18 +198,26 @@ def table(result: dict) -> str:
     return "\n".join([*lines, "<!-- /finetune_cpu -->", ""])
 
 
+def write(path: Path, result: dict) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    path.with_suffix(".md").write_text(table(result))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1], help="none: time steps only")
     parser.add_argument("--sentences", type=int, default=1000, help="to learn from, 8,530 at most")
     parser.add_argument("--tests", type=int, default=1000, help="to test on; 0: all")
     parser.add_argument("--epochs", type=float, default=1)
-    parser.add_argument("--learning-rate", type=float, default=5e-5)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--learning-rate", type=float, default=2e-4, help="above the paper's: the model is small")
     arguments = parser.parse_args()
     beside = Path(__file__).parents[2] / "shared" / "data"
     test = test_sentences(Path(os.environ.get("BERT_TEST_DATA", beside)), arguments.tests)
     train = [Text(text, label) for text, label in data.sentences()[: arguments.sentences]]
-    options = FineTuneOptions(epochs=arguments.epochs, learning_rate=arguments.learning_rate, max_length=128)
+    recipe = dict(epochs=arguments.epochs, batch=arguments.batch, learning_rate=arguments.learning_rate)
+    options = FineTuneOptions(**recipe, max_length=128)
     result = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": {
@@ -230,12 +238,11 @@ def main() -> None:
             result["seeds"] = [row for row in before["seeds"] if row["seed"] not in arguments.seeds]
             result["steps"] = before["steps"]
     result["steps"] = result["steps"] or step_times(train, options)
+    write(path, result)
     for seed in arguments.seeds:
         result["seeds"].append(pair(seed, train, test, options))
         result["seeds"].sort(key=lambda row: row["seed"])
-        RESULTS.mkdir(exist_ok=True)
-        path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-        path.with_suffix(".md").write_text(table(result))
+        write(path, result)
     print(table(result))
 
 

@@ -66,8 +66,9 @@ def test_answers_are_the_logits_of_the_model_itself(learned):
     assert learned.scores["loss"] == pytest.approx(loss.item(), rel=1e-4)
 
 
-def test_logits_keep_their_order_and_survive_saving(learned, tmp_path):
-    many = texts(150, 2)  # three batches, sorted by length inside
+def test_logits_keep_their_order_and_survive_saving(learned, tmp_path, monkeypatch):
+    monkeypatch.setattr(finetune, "ANSWER_TOKENS", 300)  # many batches, sorted by length
+    many = texts(150, 2)
     logits = class_logits(learned, many)
     assert np.allclose(logits[97], class_logits(learned, many[97:98])[0], atol=1e-5)
     learned.model.save_pretrained(tmp_path)
@@ -190,6 +191,14 @@ def test_batches_deal_out_every_example_once_an_epoch():
     assert spread < np.ptp(lengths) / 2  # neighbours of like length
 
 
+def test_answering_goes_by_length_and_leaves_none_out():
+    lengths = np.random.default_rng(0).integers(1, 9000, 300).tolist()
+    dealt = list(finetune.by_length(lengths))
+    assert sorted(i for some in dealt for i in some) == list(range(300))
+    assert all(len(some) * max(lengths[i] for i in some) <= finetune.ANSWER_TOKENS or len(some) == 1 for some in dealt)
+    assert list(finetune.by_length([])) == []
+
+
 def test_class_weights_give_each_class_the_same_share(tiny):
     gold = [0] * 30 + [1] * 10 + [2] * 20
     weights = balanced(gold, 3)
@@ -298,3 +307,20 @@ def test_a_cased_vocabulary_stays_cased(tmp_path):
     cased.save_pretrained(tmp_path)
     (tmp_path / "tokenizer_config.json").unlink()
     assert finetune.open_tokenizer(tmp_path).tokenize("Paris") != finetune.open_tokenizer(tmp_path).tokenize("paris")
+
+
+def test_the_cased_vocabulary_of_bert_comes_alone_and_stays_cased(real_data):
+    assert finetune.open_tokenizer(real_data / "cased_vocab").tokenize("Paris is Warm") == ["Paris", "is", "War", "##m"]
+
+
+@pytest.mark.long
+def test_pretraining_helps_on_real_sentences(movie_reviews):
+    """The course's model against the same sizes at random, 800 film sentences, two epochs (0.69 against 0.52)."""
+    from bert_minimal.train import data
+
+    rows = [Text(text, label) for text, label in data.sentences()[:1200]]
+    found = [
+        classify("course", rows[:800], rows[800:], ("negative", "positive"), FineTuneOptions(epochs=2, random=random))
+        for random in (False, True)
+    ]
+    assert found[0].scores["accuracy"] - found[1].scores["accuracy"] > 0.08
