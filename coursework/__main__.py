@@ -1,4 +1,5 @@
-"""The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes | progress | capstone."""
+"""The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes | progress |
+capstone."""
 
 import sys
 from pathlib import Path
@@ -70,7 +71,7 @@ def report(out: Path = Path("graded")) -> int:
     return 0
 
 
-def capstone(folder: Annotated[Path, tyro.conf.Positional] = Path(".")) -> int:
+def capstone(folder: Path = Path("."), /) -> int:
     """Put a student's own functions of units 01 to 06 together into one BERT, and run real weights with it.
 
     Args:
@@ -101,6 +102,7 @@ def main() -> None:
 
     commands = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade, "report": report}
     commands |= {"mistakes": mistakes, "progress": progress, "new-exercise": new_exercise}
+    commands["capstone"] = capstone
     sys.exit(tyro.extras.subcommand_cli_from_dict(commands, prog="python -m coursework", description=USAGE))
 
 

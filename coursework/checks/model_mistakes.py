@@ -451,7 +451,10 @@ def dropout_on_the_context(
     return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, attend=attend)
 
 
-@encoder_layer.mistake("the mask never used", think="who keeps padding out?")
+@encoder_layer.mistake(
+    "the mask never used, or put on the queries, where it moves all scores of a row alike",
+    think="rows look, columns are looked at: who is to be hidden?",
+)
 def mask_ignored(
     hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
 ):
@@ -480,16 +483,6 @@ def mask_inverted(
     hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
 ):
     attend = _hiding(lambda scores, mask: scores - 1e9 * mask[:, None, None, :])
-    return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, attend=attend)
-
-
-@encoder_layer.mistake(
-    "a mask on the queries, not on the keys", think="rows look, columns are looked at: who is to be hidden?"
-)
-def mask_on_queries(
-    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
-):
-    attend = _hiding(lambda scores, mask: scores - 1e9 * (1 - mask[:, None, :, None]))
     return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, attend=attend)
 
 
