@@ -310,7 +310,7 @@ def test_a_cased_vocabulary_stays_cased(tmp_path):
 
 
 def test_the_cased_vocabulary_of_bert_comes_alone_and_stays_cased(real_data):
-    assert finetune.open_tokenizer(real_data / "cased_vocab").tokenize("Paris is Warm") == ["Paris", "is", "War", "##m"]
+    assert finetune.open_tokenizer(real_data / "cased_vocab").tokenize("Paris is Warm") == ["Paris", "is", "Warm"]
 
 
 @pytest.mark.long
