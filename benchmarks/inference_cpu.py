@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 import transformers
+from machine import processor
 
 from bert_minimal import Bert, BertConfig
 from bert_minimal.checkpoint import state_for_file
@@ -61,14 +62,6 @@ def check_equal(ours, theirs, batch) -> None:
     off = (ours(**batch).last_hidden_state[real] - theirs(**batch).last_hidden_state[real]).abs().max()
     if off > 1e-4:
         raise AssertionError(f"the two models disagree by {off:.1e}: their times mean nothing")
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except FileNotFoundError:  # not Linux
-        return platform.processor() or platform.machine()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
 def table(result: dict) -> str:

@@ -23,6 +23,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before tokenizers is loaded: o
 
 import tokenizers
 import transformers
+from machine import processor
 from tokenizers import trainers
 
 from bert_minimal import WordPiece
@@ -150,14 +151,6 @@ def training() -> list[dict]:
             rows.append({**row, **worth(tok, held_out)})
             print(rows[-1], flush=True)
     return rows
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except FileNotFoundError:  # not Linux
-        return platform.processor() or platform.machine()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
 def table(result: dict) -> str:
