@@ -21,14 +21,8 @@ from .train.pretrain import pretrain
 from .wordpiece import WordPiece
 
 BATCH = 32
-WITH_HEADS = (
-    heads.MaskedLM,
-    heads.NextSentence,
-    heads.PreTraining,
-    heads.SequenceClassifier,
-    heads.TokenClassifier,
-    heads.QuestionAnswering,
-)
+WITH_HEADS = (heads.MaskedLM, heads.NextSentence, heads.PreTraining, heads.SequenceClassifier,
+              heads.TokenClassifier, heads.QuestionAnswering)  # fmt: skip
 
 
 def fill_mask(texts: list[str], /, model: str = "course", top: int = 5) -> None:
