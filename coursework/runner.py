@@ -19,6 +19,7 @@ import inspect
 import io
 import json
 import linecache
+import os
 import random
 import textwrap
 import threading
@@ -31,6 +32,8 @@ from torch.overrides import TorchFunctionMode
 
 LARGEST = 1 << 26  # bytes of one tensor on the wire
 PRINTED = 2_000  # characters kept of what a student's function prints
+PLAIN = {type(None), bool, int, float, str}  # what stands for itself on the wire
+LIBRARY = os.path.dirname(os.__file__)  # Python's own modules: no line of theirs is a student's
 
 # What an exercise may exclude, by the name a student would know -> the names torch has for it.
 EXCLUDABLE = {
@@ -76,7 +79,7 @@ class Probe:
 
 def pack(value, depth=0):
     """A value as JSON-able data; what is not plain becomes {"other": …}."""
-    if value is None or type(value) in (bool, int, float, str):
+    if type(value) in PLAIN:
         return value
     if depth > 20:
         return {"other": "nested too deeply", "text": ""}
@@ -85,7 +88,7 @@ def pack(value, depth=0):
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).removeprefix("torch.")}
     if type(value) is list:
-        return [pack(item, depth + 1) for item in value]
+        return [item if type(item) in PLAIN else pack(item, depth + 1) for item in value]  # quick for long lists
     if isinstance(value, tuple):
         return {"tuple": [pack(item, depth + 1) for item in value]}
     if isinstance(value, dict):
@@ -115,7 +118,7 @@ def pack_tensor(tensor):
 def unpack(wire, device="cpu"):
     """The value that `pack` wrote; of a probe, what it stands for. {"other": …} stays a dictionary."""
     if isinstance(wire, list):
-        return [unpack(item, device) for item in wire]
+        return [item if type(item) in PLAIN else unpack(item, device) for item in wire]
     if not isinstance(wire, dict):
         return wire
     if "tensor" in wire:
