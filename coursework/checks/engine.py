@@ -473,7 +473,8 @@ class Exercise:
                expected: list[list[Answer]], said: list[str | None]) -> float:  # fmt: skip
         """How far our answers are from a mistake's, relatively; inf as soon as one case tells them apart."""
         gap = 0.0
-        for case, ours, want, sentence in zip(cases, answers, expected, said, strict=True):
+        groups = zip(cases, answers, expected, said, strict=True)
+        for case, ours, want, sentence in sorted(groups, key=lambda group: group[3] is None):  # what fails tells most
             (theirs,) = self.ask(run_variant(self.name, variant.function), [case])
             gap = max(gap, self._apart_in(case, ours, theirs, want, sentence))
             if gap > SAME:
