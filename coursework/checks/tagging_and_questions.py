@@ -531,7 +531,7 @@ def _(function):
 exact_match_and_f1 = Exercise(
     "10.6", "exact_match_and_f1", "exact match and F1",
     lesson=LESSON, section="Nearly right answers", points=3,
-    parts=[Part("equality"), Part("capitals"), Part("punctuation"), Part("articles"), Part("white space"),
+    parts=[Part("equality"), Part("capitals"), Part("punctuation"), Part("white space"), Part("articles"),
            Part("shared words"), Part("several answers"), Part("no answer")],
 )  # fmt: skip
 
@@ -582,14 +582,14 @@ def _(new: Inputs):
     yield case("punctuation", f"{c}'s {d}-{e}", f"{c}s {d}{e}")
     yield case("punctuation", f"{a}, {b} ({c})", f"{a} {b} {c}!")
     yield case("punctuation", f"“{a} {b}”", f"{a} {b}")  # only the ASCII marks go
+    yield case("white space", f" {a}  {b}\t{c} ", f"{a} {b} {c}")
+    yield case("white space", f"{d}\n{e}", f"{d} {e}")
     yield case("articles", f"the {a} and an {b}", f"a {a} and {b}")
     yield case("articles", f"{a} in {e} the", f"{a} in {e}")
     yield case("articles", f"The {b} of AN {c}", f"{b} of {c}")
     yield case("articles", f"theatre {c} another {d}", f"atre {c} other {d}")  # no article inside a word
     yield case("articles", "u.s.a. " + f, "usa " + f)
     yield case("articles", f"the {a}", f"these {a}")
-    yield case("white space", f" {a}  {b}\t{c} ", f"{a} {b} {c}")
-    yield case("white space", f"{d}\n{e}", f"{d} {e}")
     yield case("shared words", f"{a} {b} {c} {d}", f"{b} {a} {e}")  # another order
     yield case("shared words", f"{a} {b}", f"{a} {b} {c} {d} {e}")
     yield case("shared words", f"{a} {a} {b} {c}", f"{a} {a} {a} {d}")  # two of them are shared

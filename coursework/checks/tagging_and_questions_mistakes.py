@@ -344,6 +344,14 @@ def exchanged(true, predicted):
     return recall, precision, f1
 
 
+@entity_f1.mistake(
+    "recall divided by what was predicted, too", think="of all names that are there, how many were found?"
+)
+def recall_of_the_predicted(true, predicted):
+    precision, _, f1 = _three(_right(true, predicted), *_totals(true, predicted))
+    return precision, precision, f1
+
+
 @entity_f1.mistake("the plain mean of precision and recall, not the harmonic one",
                    think="what should F1 be when one of them is 0?")  # fmt: skip
 def plain_mean(true, predicted):
