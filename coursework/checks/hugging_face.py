@@ -254,7 +254,7 @@ def _attention_entropy(weights, attention_mask):
         for b in range(batch):
             for i in range(length):
                 if attention_mask[b, i] == 1:  # step: real tokens
-                    shares = [float(p) for p in weights[b, h, i] if float(p) > 0]  # step: weights of 0
+                    shares = [float(p) for p in weights[b, h, i] if float(p) > 0]  # step: weights of 0 or entropy
                     rows.append(sum(-p * math.log(p) for p in shares))  # step: entropy
         result[h] = sum(rows) / len(rows)  # step: entropy
     return result

@@ -49,6 +49,7 @@ LEAST = {
     "multi_head_attention": 45, "causal_mask": 10,
     "layer_norm": 35, "build_inputs": 15, "pad_batch": 2, "embeddings": 30,
     "split_words": 0, "pair_scores": 8, "train": 6, "encode_word": 12, "decode": 3, "truncate_pair": 12,
+    "translate_names": 0,  # names are text, which no mutant changes
     "select_positions": 3, "mask_tokens": 8, "mlm_head": 50, "mlm_loss": 20, "gather_positions": 0,
     "gather": 8, "nsp_head": 30, "nsp_loss": 8, "pretraining_loss": 15,
     "feed_forward": 20, "encoder_layer": 40, "Encoder": 4, "pooler": 25, "count_parameters": 50, "load_weights": 0,
