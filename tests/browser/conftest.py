@@ -26,11 +26,11 @@ class Lab:
 
 
 @pytest.fixture
-def start_lab(tmp_path) -> Iterator[Callable[[Path], Lab]]:
-    """start_lab(folder): JupyterLab with that folder as root; stopped at the end, its log shown on failure."""
+def start_lab(tmp_path) -> Iterator[Callable[..., Lab]]:
+    """start_lab(folder, theme): JupyterLab with that folder as root; stopped at the end, its log shown on failure."""
     running: list[tuple[subprocess.Popen, Path]] = []
 
-    def start(folder: Path) -> Lab:
+    def start(folder: Path, theme: str = "JupyterLab Light") -> Lab:
         settings = tmp_path / "lab-settings"
         tracker = settings / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
         tracker.parent.mkdir(parents=True)
@@ -38,6 +38,7 @@ def start_lab(tmp_path) -> Iterator[Callable[[Path], Lab]]:
         news = settings / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
         news.parent.mkdir(parents=True)
         news.write_text('{"checkForUpdates": false, "fetchNews": "false"}')
+        (news.parent / "themes.jupyterlab-settings").write_text(f'{{"theme": "{theme}"}}')
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]

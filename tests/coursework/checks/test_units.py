@@ -16,7 +16,7 @@ from coursework.checks.engine import run_variant
 
 EXERCISES = [exercise for unit in checks.UNITS for exercise in checks.exercises(unit)]
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
-QUICK, LONG = ((2018, torch.float32), (5, torch.float64)), range(300, 304)
+QUICK = ((2018, torch.float32), (5, torch.float64))
 
 
 def test_units_and_exercises_are_found_by_name_lesson_and_number():
@@ -46,14 +46,6 @@ def test_every_mistake_is_refused_and_called_by_its_own_name(exercise):
         _refused_and_named(exercise, name, *QUICK[i % 2])
 
 
-@pytest.mark.long
-@each_exercise
-def test_every_mistake_is_named_with_other_seeds_and_types(exercise):
-    for i, name in enumerate(exercise.mistakes):
-        _refused_and_named(exercise, name, *QUICK[1 - i % 2])
-        _refused_and_named(exercise, name, LONG[i % 4], torch.float32)
-
-
 def _full_marks(exercise, seeds):
     for name, variant in exercise.alternatives.items():
         for seed in seeds:
@@ -72,13 +64,17 @@ def test_every_alternative_gets_full_marks(exercise):
 @pytest.mark.long
 @each_exercise
 def test_no_seed_refuses_a_right_answer(exercise):
-    """Where chance judges, 500 seeds are asked; elsewhere only the questions change, and 40 tell as much."""
-    chance = any(case.random for case in exercise.questions(0))
-    _full_marks(exercise, range(2, 12))
+    """Where chance judges, 500 seeds are asked; elsewhere only the questions change, and tens tell as much."""
+    _full_marks(exercise, range(2, 4))
     (name, variant), *_ = exercise.alternatives.items()
-    for seed in range(500 if chance else 40):
-        verdict = exercise.verdict(run_variant(exercise.name, variant.function), seed=seed)
+    run = run_variant(exercise.name, variant.function)
+    for seed in range(30):
+        verdict = exercise.verdict(run, seed=seed)
         assert verdict.passed, f"{name}, seed {seed}:\n{verdict.text()}"
+    for seed in range(500) if any(case.random for case in exercise.questions(0)) else ():
+        cases = [case for case in exercise.questions(seed) if case.random]
+        for case, (answer,) in zip(cases, exercise.ask(run, cases), strict=True):
+            assert case.holds(answer) is None, f"{name}, seed {seed}: {case.holds(answer)}"
 
 
 def test_a_right_dropout_is_never_refused():
