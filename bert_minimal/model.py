@@ -225,7 +225,7 @@ class Bert(Module):
         """(B, S) -> (B, S), the row of the position table for each token: its column, also when padding comes first."""
         return torch.arange(input_ids.shape[1], device=input_ids.device).expand_as(input_ids)
 
-    def depth(self) -> Iterable[Layer]:
+    def depth(self) -> Iterable[nn.Module]:
         """The L layers in the order in which they are run."""
         return self.layers
 

@@ -7,7 +7,7 @@ A family is a configuration and a `Bert` in which one or two pieces are others; 
 call things.
 What a family changes in *training* is not here: RoBERTa (Liu et al. 2019) leaves the next sentence out, masks
 anew each time, reads ten times more text in batches of 8,192; ALBERT (Lan et al. 2020) learns the order of two
-sentences (`train/pairs.py`); DistilBERT (Sanh et al. 2019) learns from a larger model (`train/distill.py`).
+sentences (`train/pairs.py`); DistilBERT (Sanh et al. 2019) learns from a larger model.
 """
 
 import os
@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .config import BertConfig
-from .model import Bert, Embeddings, Layer, Pooler, parameter
+from .model import Bert, Embeddings, Pooler, parameter
 
 # ---- RoBERTa: positions counted from 2, one segment, another ε, byte-level BPE
 
@@ -40,7 +40,7 @@ class RobertaConfig(BertConfig):
     vocab_size: int = 50265
     max_position_embeddings: int = 514
     type_vocab_size: int = 1  # no segments: everything is in segment 0
-    layer_norm_eps: float = 1e-5  # type: ignore[misc] (the same for all of BERT, an entry here)
+    layer_norm_eps: float = 1e-5  # type: ignore[misc]  # one for all of BERT; here an entry
 
     model_type: ClassVar[str] = "roberta"
     pad_token_id: ClassVar[int] = 1
@@ -88,7 +88,7 @@ class Albert(Bert):
 
     embeddings_class = FactorisedEmbeddings
 
-    def depth(self) -> list[Layer]:
+    def depth(self) -> list[Any]:
         return [self.layers[0]] * self.config.num_hidden_layers
 
 
@@ -128,7 +128,7 @@ class OneSegment(Embeddings):
 class ReluPooler(Pooler):
     """Only in its sequence classifier, where it starts fresh ("pre_classifier")."""
 
-    activation = staticmethod(F.relu)
+    activation = staticmethod(F.relu)  # type: ignore[assignment]
 
 
 class DistilBert(Bert):

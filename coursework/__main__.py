@@ -2,6 +2,7 @@
 capstone."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 USAGE = __doc__
@@ -100,8 +101,8 @@ def main() -> None:
     from coursework.new_exercise import main as new_exercise
     from coursework.progress import main as progress
 
-    commands = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade, "report": report}
-    commands |= {"mistakes": mistakes, "progress": progress, "new-exercise": new_exercise}
+    commands: dict[str, Callable] = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade}
+    commands |= {"report": report, "mistakes": mistakes, "progress": progress, "new-exercise": new_exercise}
     commands["capstone"] = capstone
     sys.exit(tyro.extras.subcommand_cli_from_dict(commands, prog="python -m coursework", description=USAGE))
 

@@ -267,6 +267,7 @@ def wanted(config: dict) -> list[tuple[str, str, tuple[int, ...]]]:
     d, f = config["hidden_size"], config["intermediate_size"]
     tables = (("word", "word", config["vocab_size"]), ("position", "position", config["max_position_embeddings"]),
               ("token_type", "segment", config["type_vocab_size"]))  # fmt: skip
+    rows: list[tuple[str, str, tuple[int, ...]]]
     rows = [(f"embeddings.{theirs}_embeddings.weight", f"embeddings.{ours}", (n, d)) for theirs, ours, n in tables]
     sizes = {"embeddings.LayerNorm": ("embeddings.norm", (d,)), "pooler.dense": ("pooler", (d, d))}
     for i in range(config["num_hidden_layers"]):

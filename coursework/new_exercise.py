@@ -69,12 +69,13 @@ def add(unit: str, name: str, root: Path = ROOT) -> Path:
 
 def cells_of(exercise: Exercise) -> list[Any]:
     """The four cells, in order."""
-    name = exercise.name
-    signature = f"{name}{inspect.signature(exercise._reference)}"
+    name, reference = exercise.name, exercise._reference
+    assert reference is not None, f"{name} has no reference yet"
+    signature = f"{name}{inspect.signature(reference)}"
     text = TEXT.format(
         number=exercise.number, title=exercise.title, points=exercise.points, signature=signature, name=name
     )
-    source = inspect.getsource(exercise._reference)
+    source = inspect.getsource(reference)
     body = source[source.index("\n", source.index("):")) + 1 :].rstrip()
     answer = f'def {signature}:\n    """…"""\n    ### BEGIN SOLUTION\n{body}\n    ### END SOLUTION'
     return [

@@ -25,8 +25,8 @@ def document_cut(lengths: list[int], pairs: list[tuple[int, int, int, int]]):
         left, middle = begins[first], begins[first + count]
         axes.add_patch(Rectangle((left, row), middle - left, 0.8, fc=SEGMENT_A, ec="white", lw=1.5))
         axes.text((left + middle) / 2, row + 0.4, "A", ha="center", va="center", weight="bold")
-        look = {"fc": "white", "ec": ROSE, "hatch": "///"} if label else {"fc": SEGMENT_B, "ec": "white"}
-        axes.add_patch(Rectangle((middle, row), words_b, 0.8, lw=1.5, **look))
+        face, edge, hatch = ("white", ROSE, "///") if label else (SEGMENT_B, "white", None)
+        axes.add_patch(Rectangle((middle, row), words_b, 0.8, lw=1.5, fc=face, ec=edge, hatch=hatch))
         box = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"} if label else None
         axes.text(middle + words_b / 2, row + 0.4, "B", ha="center", va="center", weight="bold", bbox=box)
         said = "1 NotNext: B is from another book" if label else "0 IsNext"

@@ -59,7 +59,13 @@ LEAST = {
 EVERY = [(unit, exercise) for unit in checks.UNITS for exercise in checks.exercises(unit)]
 
 
-@pytest.mark.parametrize(("unit", "exercise"), EVERY, ids=[exercise.name for _, exercise in EVERY])
+QUICK = ("start_here", "attention", "wordpiece")  # in `make test`; the others take minutes together
+
+
+@pytest.mark.parametrize(
+    ("unit", "exercise"),
+    [pytest.param(u, e, id=e.name, marks=[] if u in QUICK else pytest.mark.long) for u, e in EVERY],
+)
 def test_every_mutant_is_refused_with_the_step_that_is_off(unit, exercise, monkeypatch):
     cases = exercise.questions(11)
     plain = [i for i, case in enumerate(cases) if not case.random]
