@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from inference_cpu import processor
+from machine import processor
 
 from bert_minimal.checkpoint import state_for_file
 from bert_minimal.heads import SequenceClassifier
@@ -213,8 +213,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--learning-rate", type=float, default=2e-4, help="above the paper's: the model is small")
     arguments = parser.parse_args()
-    beside = Path(__file__).parents[2] / "shared" / "data"
-    test = test_sentences(Path(os.environ.get("BERT_TEST_DATA", beside)), arguments.tests)
+    if "BERT_TEST_DATA" not in os.environ:
+        parser.error("set BERT_TEST_DATA to a folder that holds sentence_polarity/sentence_polarity.zip (nltk_data's)")
+    test = test_sentences(Path(os.environ["BERT_TEST_DATA"]), arguments.tests)
     train = [Text(text, label) for text, label in data.sentences()[: arguments.sentences]]
     recipe = dict(epochs=arguments.epochs, batch=arguments.batch, learning_rate=arguments.learning_rate)
     options = FineTuneOptions(**recipe, max_length=128)
