@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 import time
@@ -64,17 +65,17 @@ def test_every_alternative_gets_full_marks(exercise):
 @pytest.mark.long
 @each_exercise
 def test_no_seed_refuses_a_right_answer(exercise):
-    """Where chance judges, 500 seeds are asked; elsewhere only the questions change, and tens tell as much."""
+    """Where chance judges, many seeds are asked (SEEDS=500 before a release); elsewhere only the questions change."""
     _full_marks(exercise, range(2, 4))
     (name, variant), *_ = exercise.alternatives.items()
     run = run_variant(exercise.name, variant.function)
     for seed in range(12):
         verdict = exercise.verdict(run, seed=seed)
         assert verdict.passed, f"{name}, seed {seed}:\n{verdict.text()}"
-    for seed in range(500) if any(case.random for case in exercise.questions(0)) else ():
+    for seed in range(int(os.environ.get("SEEDS", 60))) if any(case.random for case in exercise.questions(0)) else ():
         cases = [case for case in exercise.questions(seed) if case.random]
-        for case, (answer,) in zip(cases, exercise.ask(run, cases), strict=True):
-            assert case.holds(answer) is None, f"{name}, seed {seed}: {case.holds(answer)}"
+        for three in zip(cases, exercise.ask(run, cases), exercise._expected(cases), strict=True):
+            assert exercise._look(*three)[1] is None, f"{name}, seed {seed}: {exercise._look(*three)[1]}"
 
 
 def test_a_right_dropout_is_never_refused():
@@ -174,7 +175,7 @@ for line in sys.stdin:
 @pytest.mark.long
 @pytest.mark.parametrize("unit", checks.UNITS)
 def test_verdicts_agree_across_processes_in_every_unit(unit):
-    """The instant check asks in this process, grading in another: same parts, points and name for every variant."""
+    """The instant check asks in this process, grading in another and with other numbers: same verdict, same name."""
     process = subprocess.Popen([sys.executable, "-c", COURSE_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                text=True)  # fmt: skip
 
@@ -192,7 +193,7 @@ def test_verdicts_agree_across_processes_in_every_unit(unit):
             for name, variant in getattr(exercise, table).items():
                 here = exercise.verdict(run_variant(exercise.name, variant.function), seed=2018)
                 there = exercise.verdict(run_there(exercise.name, table, name), seed=77)
-                for field in ("mistake", "failed", "parts", "points"):
+                for field in ("passed", "mistake"):  # other numbers: by chance a wrong answer may pass one part more
                     assert getattr(here, field) == getattr(there, field), f"{name}: {here.text()}\n{there.text()}"
     process.stdin.close()
     assert process.wait(20) == 0
