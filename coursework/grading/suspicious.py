@@ -105,8 +105,16 @@ def owner(node: ast.expr) -> str:
 
 
 def insides(source: str) -> list[str]:
-    """Ways past torch's public names that a cell mentions."""
-    return sorted(names_used(source) & INSIDES)
+    """Ways past torch's public names that a cell mentions. A module may look up its own attributes by name."""
+    found = names_used(source) & INSIDES
+    nodes = list(ast.walk(parsed(source)))
+    named = sum(isinstance(node, ast.Name) and node.id == "getattr" for node in nodes)
+    own = [
+        n
+        for n in nodes
+        if isinstance(n, ast.Call) and dotted(n.func) == "getattr" and n.args and owner(n.args[0]) == "self"
+    ]
+    return sorted(found - {"getattr"} if named == len(own) else found)
 
 
 def worth_a_look(sources: list[str]) -> list[str]:

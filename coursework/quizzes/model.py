@@ -46,7 +46,8 @@ def truncated(guess: str = ""):
             "But its bounds a = −2 and b = 2 are plain numbers, and nobody multiplied them by std.",
             "about 0.1: nothing was cut": "The bounds are −2 and 2, a hundred spreads away. So it is a plain normal "
             "distribution, and among three million draws the largest is about five spreads out.",
-            "2: the bound of the function": "No draw comes near it. 2 is a hundred spreads.",
+            "2: the bound of the function": "It is where the function would cut. But 2 is a hundred "
+            "spreads of 0.02, and no draw among three million comes near it.",
         },
         answer="b",
         guess=guess,

@@ -27,7 +27,8 @@ def no_bias_correction(guess: str = ""):
         {
             "smaller: `m` is only a tenth of the gradient": "That is half of the truth, and the half that is often "
             "told. `m` is too small by 0.1. But it is divided by √v, and `v` is too small by 0.001.",
-            "the same: the two effects cancel": "They would if 0.1 were √0.001. But √0.001 is 0.032.",
+            "the same: the two effects cancel": "A fair hope, as one divides by the other. They "
+            "would cancel if 0.1 were √0.001. But √0.001 is 0.032.",
             "about three times larger": "0.1 / √0.001 = 3.16. Without correction the first steps are too *long*, at "
             "the very time when the gradient knows least. That is one more reason for a warm-up.",
         },
