@@ -192,7 +192,7 @@ def test_verdicts_agree_across_processes_in_every_unit(unit):
         for table in ("mistakes", "alternatives"):
             for name, variant in getattr(exercise, table).items():
                 here = exercise.verdict(run_variant(exercise.name, variant.function), seed=2018)
-                there = exercise.verdict(run_there(exercise.name, table, name), seed=77)
+                there = exercise.verdict(run_there(exercise.name, table, name), seed=7)
                 for field in ("passed", "mistake"):  # other numbers: by chance a wrong answer may pass one part more
                     assert getattr(here, field) == getattr(there, field), f"{name}: {here.text()}\n{there.text()}"
     process.stdin.close()
