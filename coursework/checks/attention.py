@@ -601,12 +601,12 @@ def _looks_back(allowed: torch.Tensor) -> str | None:
 
 
 # Known mistakes and right alternatives register themselves with the exercises above.
-from coursework.checks import attention_alternatives, attention_mistakes, rewards  # noqa: E402, F401
+from coursework.checks import attention_alternatives, attention_mistakes, attention_rewards  # noqa: E402, F401
 
-attention_scores.reward(rewards.spread_of_scores)
-mask_to_bias.reward(rewards.padding_gets_nothing)
-scaled_dot_product_attention.reward(rewards.what_the_seal_looks_at)
-split_heads.reward(rewards.twelve_heads)
-merge_heads.reward(rewards.nothing_is_lost)
-multi_head_attention.reward(rewards.first_layer_of_minilm)
-causal_mask.reward(rewards.a_sentence_under_the_mask)
+attention_scores.reward(attention_rewards.spread_of_scores)
+mask_to_bias.reward(attention_rewards.padding_gets_nothing)
+scaled_dot_product_attention.reward(attention_rewards.what_the_seal_looks_at)
+split_heads.reward(attention_rewards.twelve_heads)
+merge_heads.reward(attention_rewards.nothing_is_lost)
+multi_head_attention.reward(attention_rewards.first_layer_of_minilm)
+causal_mask.reward(attention_rewards.a_sentence_under_the_mask)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from bert_minimal.train import data
 from coursework.cast import CAST, NEXT
+from coursework.checks.rewards import if_fetched, shown_on
 
 if TYPE_CHECKING:
     from bert_minimal.wordpiece import WordPiece
@@ -30,9 +30,10 @@ def tables() -> Tables | None:
     from bert_minimal.model import Bert
     from bert_minimal.wordpiece import WordPiece
 
-    folder = data.cache() / "minilm"
-    if not (folder / "model.safetensors").is_file():
+    cache = if_fetched("minilm/model.safetensors")
+    if cache is None:
         return None
+    folder = cache / "minilm"
     tokenizer, model = WordPiece.from_pretrained(folder), Bert.from_pretrained(folder)
     pair = tokenizer(CAST["seal"], NEXT["seal"])
     ids, segments = torch.tensor([pair.input_ids]), torch.tensor([pair.token_type_ids])
@@ -44,22 +45,7 @@ def tables() -> Tables | None:
     return Tables(tokenizer, weights, pair, states[0])
 
 
-def on_real_tables(show: Callable[[Callable, Tables], None]) -> Callable[[Callable], None]:
-    """Decorator: a reward that needs MiniLM, and says so where it is absent."""
-
-    @functools.wraps(show)
-    def reward(function: Callable) -> None:
-        real = tables()
-        if real is None:
-            print("  (With real weights there is more to see: run the lesson once, then check again.)")
-            return
-        with torch.no_grad():
-            show(function, real)
-
-    return reward
-
-
-@on_real_tables
+@shown_on(tables)
 def loudness(layer_norm: Callable, real: Tables) -> None:
     print("  What this made possible: vectors of one loudness. Spread of MiniLM's word vectors before and after yours:")
     one, zero = torch.ones(384), torch.zeros(384)
@@ -69,7 +55,7 @@ def loudness(layer_norm: Callable, real: Tables) -> None:
         print(f"    {piece:<6} {before:.3f} → {after:.3f}")
 
 
-@on_real_tables
+@shown_on(tables)
 def a_real_pair(build_inputs: Callable, real: Tables) -> None:
     tokenizer = real.tokenizer
     a, b = (tokenizer(text)["input_ids"][1:-1] for text in (CAST["match"], NEXT["match"]))
@@ -86,7 +72,7 @@ def a_real_pair(build_inputs: Callable, real: Tables) -> None:
     print(f"    {same} of your 3 rows equal those of the course's own tokenizer.")
 
 
-@on_real_tables
+@shown_on(tables)
 def six_pairs(pad_batch: Callable, real: Tables) -> None:
     rows = [{k: v for k, v in real.tokenizer(CAST[name], NEXT[name]).items() if k != "offset_mapping"} for name in CAST]
     batch = pad_batch(rows, real.tokenizer.pad_id)
@@ -96,7 +82,7 @@ def six_pairs(pad_batch: Callable, real: Tables) -> None:
     print(f" Padded to 512 it would be {texts * 512:,}.")
 
 
-@on_real_tables
+@shown_on(tables)
 def first_vectors(embeddings: Callable, real: Tables) -> None:
     ids, segments = torch.tensor([real.pair["input_ids"]]), torch.tensor([real.pair["token_type_ids"]])
     mine = embeddings(ids, segments, real.weights)

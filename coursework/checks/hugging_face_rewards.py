@@ -12,8 +12,8 @@ from torch import Tensor
 
 from bert_minimal import Bert, WordPiece
 from bert_minimal.checkpoint import TABLE
-from bert_minimal.train import data
 from coursework.cast import CAST, NEXT
+from coursework.checks.rewards import if_fetched, shown_on
 
 
 class Real(NamedTuple):
@@ -27,26 +27,12 @@ def real() -> Real | None:
     """MiniLM in our model, and as its file has it; None if it has not been fetched before."""
     from safetensors.torch import load_file
 
-    folder = data.cache() / "minilm"
-    if not (folder / "model.safetensors").is_file():
+    cache = if_fetched("minilm/model.safetensors")
+    if cache is None:
         return None
+    folder = cache / "minilm"
     state = load_file(folder / "model.safetensors")
     return Real(Bert.from_pretrained(folder), WordPiece.from_pretrained(folder), state)
-
-
-def on_real_weights(show: Callable[[Callable, Real], None]) -> Callable[[Callable], None]:
-    """Decorator: a reward that needs MiniLM, and says so where it is absent."""
-
-    @functools.wraps(show)
-    def reward(function: Callable) -> None:
-        found = real()
-        if found is None:
-            print("  (With MiniLM's real weights there is more to see: run the lesson once, then check again.)")
-            return
-        with torch.inference_mode():
-            show(function, found)
-
-    return reward
 
 
 def plain_table() -> list[list[Any]]:
@@ -65,7 +51,7 @@ def pair_of_texts(found: Real) -> dict[str, Tensor]:
     return {name: torch.as_tensor(encoded[name]) for name in ("input_ids", "token_type_ids", "attention_mask")}
 
 
-@on_real_weights
+@shown_on(real)
 def a_real_file_in_our_names(translate_names: Callable, found: Real) -> None:
     state = {name: tensor for name, tensor in found.state.items() if not name.endswith("position_ids")}
     ours = translate_names(state, plain_table(), 6)
@@ -78,7 +64,7 @@ def a_real_file_in_our_names(translate_names: Callable, found: Real) -> None:
     print(f"    the model with them differs from the course's own loading by {float(off):.0e}")
 
 
-@on_real_weights
+@shown_on(real)
 def a_planted_divergence(first_divergence: Callable, found: Real) -> None:
     inputs = pair_of_texts(found)
     names = ["embeddings", *(f"layer {i}" for i in range(6))]
@@ -94,7 +80,7 @@ def a_planted_divergence(first_divergence: Callable, found: Real) -> None:
     print(f"    It says: {kind}, first in {name}. The layers after it differ, too, and are not to blame.")
 
 
-@on_real_weights
+@shown_on(real)
 def widest_and_narrowest(attention_entropy: Callable, found: Real) -> None:
     inputs = pair_of_texts(found)
     attentions = found.model(**inputs, output_attentions=True).attentions
@@ -106,7 +92,7 @@ def widest_and_narrowest(attention_entropy: Callable, found: Real) -> None:
         print(f"    the {word} is head {head} of layer {layer}: it looks at {tokens:.1f} tokens")
 
 
-@on_real_weights
+@shown_on(real)
 def four_heads(head_jobs: Callable, found: Real) -> None:
     inputs = pair_of_texts(found)
     attentions = found.model(**inputs, output_attentions=True).attentions

@@ -6,13 +6,13 @@ As in rewards.py: a few lines within two seconds, and never a download.
 import functools
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from bert_minimal.train import data
 from coursework.cast import CAST
+from coursework.checks.rewards import shown_on
 
 if TYPE_CHECKING:
     from bert_minimal.wordpiece import WordPiece
@@ -28,14 +28,12 @@ class Course(NamedTuple):
 
 
 @functools.cache
-def course() -> Course | None:
-    """The package's own checkpoint, or None if this installation lacks it."""
+def course() -> Course:
+    """The package's own checkpoint."""
     from bert_minimal.heads import MaskedLM
     from bert_minimal.wordpiece import WordPiece
 
-    folder = Path(data.__file__).parents[1] / "pretrained"
-    if not all((folder / name).is_file() for name in ("config.json", "model.safetensors", "vocab.txt")):
-        return None
+    folder = data.fetch("course")
     tokenizer, model = WordPiece.from_pretrained(folder), MaskedLM.from_pretrained(folder).eval()
     head = model.mlm
     weights = {"dense.weight": head.dense_weight, "dense.bias": head.dense_bias, "norm.weight": head.norm_weight,
@@ -50,23 +48,7 @@ def course() -> Course | None:
     return Course(tokenizer, {name: tensor.detach() for name, tensor in weights.items()}, vectors)
 
 
-def on_the_courses_bert(show: Callable[[Callable, Course], None]) -> Callable[[Callable], None]:
-    """Decorator: a reward that needs the course's checkpoint, and says so where it is absent."""
-
-    @functools.wraps(show)
-    def reward(function: Callable) -> None:
-        real = course()
-        if real is None:
-            print("  (There is more to see with the course's own weights, which this installation lacks.)")
-            return
-        with torch.no_grad(), torch.random.fork_rng([]):
-            torch.manual_seed(4)
-            show(function, real)
-
-    return reward
-
-
-@on_the_courses_bert
+@shown_on(course)
 def ten_times(select_positions: Callable, real: Course) -> None:
     print("  What this made possible: a new exercise from the same sentence, every time (█ is hidden).")
     ids = torch.tensor([real.tokenizer(CAST["match"]).input_ids])
@@ -80,7 +62,7 @@ def ten_times(select_positions: Callable, real: Course) -> None:
     print(f"    {asked} of {ordinary} words hidden, {asked / ordinary:.0%}: with so few words it varies.")
 
 
-@on_the_courses_bert
+@shown_on(course)
 def a_sentence_hidden(mask_tokens: Callable, real: Course) -> None:
     tokenizer = real.tokenizer
     ids = torch.tensor([tokenizer(CAST["bridge"]).input_ids])
@@ -93,7 +75,7 @@ def a_sentence_hidden(mask_tokens: Callable, real: Course) -> None:
         print(f"    {name}  {' '.join(words)}")
 
 
-@on_the_courses_bert
+@shown_on(course)
 def a_blank_filled(mlm_head: Callable, real: Course) -> None:
     print("  What this made possible: the course's own BERT fills in blanks, through your head.")
     for text in BLANKS:
@@ -103,7 +85,7 @@ def a_blank_filled(mlm_head: Callable, real: Course) -> None:
         print(f"    {text}\n      → {', '.join(guesses)}")
 
 
-@on_the_courses_bert
+@shown_on(course)
 def how_surprised(mlm_loss: Callable, real: Course) -> None:
     from coursework.checks.mlm import mlm_head
 
@@ -121,7 +103,7 @@ def how_surprised(mlm_loss: Callable, real: Course) -> None:
     print(f"    (Knowing nothing: ln {logits.size(-1)} = {math.log(logits.size(-1)):.2f}.)")
 
 
-@on_the_courses_bert
+@shown_on(course)
 def work_saved(gather_positions: Callable, real: Course) -> None:
     size, width = real.weights["word"].shape
     hidden = torch.stack([real.vectors(LINE)] * 2)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from bert_minimal.config import PRESETS
-from bert_minimal.train import data
 from coursework.cast import CAST, NEXT
+from coursework.checks.rewards import if_fetched, shown_on
 
 if TYPE_CHECKING:
     from bert_minimal.model import Bert
@@ -35,9 +35,10 @@ def real() -> Real | None:
     from bert_minimal.wordpiece import WordPiece
     from coursework.checks.model import OURS
 
-    folder = data.cache() / "minilm"
-    if not (folder / "model.safetensors").is_file():
+    cache = if_fetched("minilm/model.safetensors")
+    if cache is None:
         return None
+    folder = cache / "minilm"
     tokenizer, model = WordPiece.from_pretrained(folder), Bert.from_pretrained(folder)
     stored = load_file(folder / "model.safetensors")
     layers = [
@@ -51,27 +52,12 @@ def real() -> Real | None:
     return Real(tokenizer, model, stored, layers, states)
 
 
-def on_minilm(show: Callable[[Callable, Real], None]) -> Callable[[Callable], None]:
-    """Decorator: a reward that needs MiniLM, and says so where it is absent."""
-
-    @functools.wraps(show)
-    def reward(function: Callable) -> None:
-        minilm = real()
-        if minilm is None:
-            print("  (With real weights there is more to see: run the lesson once, then check again.)")
-            return
-        with torch.no_grad():
-            show(function, minilm)
-
-    return reward
-
-
 def _apart(a: torch.Tensor, b: torch.Tensor) -> str:
     off = float((a - b).abs().max())
     return f"{off:.0e}" if off else "0"
 
 
-@on_minilm
+@shown_on(real)
 def what_an_inner_feature_waits_for(feed_forward: Callable, minilm: Real) -> None:
     weights, x = minilm.layers[0], minilm.states[0][0]  # (S, 384)
     layer = minilm.model.layers[0]
@@ -83,7 +69,7 @@ def what_an_inner_feature_waits_for(feed_forward: Callable, minilm: Real) -> Non
     print(f"    Of its {inner.size(1)} inner features, “seal” is let through by {awake}.")
 
 
-@on_minilm
+@shown_on(real)
 def six_layers_of_minilm(encoder_layer: Callable, minilm: Real) -> None:
     x = minilm.states[0]
     print("  What this made possible: the whole way up. Your layer, six times, with MiniLM's weights:")
@@ -93,7 +79,7 @@ def six_layers_of_minilm(encoder_layer: Callable, minilm: Real) -> None:
             print(f"    after layer {i + 1} your numbers and the model's differ by {_apart(x, minilm.states[i + 1])}")
 
 
-@on_minilm
+@shown_on(real)
 def a_stack_that_holds_minilm(encoder: Callable, minilm: Real) -> None:
     layers = iter(minilm.model.layers)
 
@@ -114,7 +100,7 @@ def a_stack_that_holds_minilm(encoder: Callable, minilm: Real) -> None:
     print(f"    Its last state is off by {_apart(states[-1], minilm.states[-1])}.")
 
 
-@on_minilm
+@shown_on(real)
 def pooled_by_minilm(pooler: Callable, minilm: Real) -> None:
     weights = {"weight": minilm.stored["pooler.dense.weight"], "bias": minilm.stored["pooler.dense.bias"]}
     ids = torch.tensor([minilm.tokenizer(CAST["seal"]).input_ids])
@@ -133,7 +119,7 @@ def sizes_of_the_family(count_parameters: Callable) -> None:
         print(f"    BERT-{name:<7} {layers:2} layers, {width:4} wide: {count:>11,}")
 
 
-@on_minilm
+@shown_on(real)
 def minilm_by_your_names(load_weights: Callable, minilm: Real) -> None:
     wanted = [(name, name.replace("encoder.layer", "layers"), tuple(tensor.shape))
               for name, tensor in minilm.stored.items() if not name.endswith("position_ids")]  # fmt: skip
@@ -148,7 +134,7 @@ def minilm_by_your_names(load_weights: Callable, minilm: Real) -> None:
         print(f"    With one tensor taken out your function says: {str(error)[:110]}")
 
 
-@on_minilm
+@shown_on(real)
 def the_whole_of_minilm(bert: Callable, minilm: Real) -> None:
     rows = [minilm.tokenizer(CAST[name], NEXT[name]) for name in CAST]
     longest = max(len(row.input_ids) for row in rows)

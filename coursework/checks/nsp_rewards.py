@@ -5,10 +5,8 @@ As in rewards.py: a few lines within two seconds, and never a download.
 
 import functools
 import math
-import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -18,6 +16,7 @@ from bert_minimal.train import data
 from bert_minimal.train.pairs import split_sentences
 from bert_minimal.wordpiece import WordPiece
 from coursework.cast import CAST, NEXT
+from coursework.checks.rewards import if_fetched, shown_on
 
 # Written for this course: a review cut in two, and the second half of another one.
 WESTERN = (
@@ -41,11 +40,9 @@ class Course(NamedTuple):
 
 
 @functools.cache
-def course() -> Course | None:
-    """The package's own checkpoint, or None if this installation lacks it."""
-    folder = Path(data.__file__).parents[1] / "pretrained"
-    if not all((folder / name).is_file() for name in ("config.json", "model.safetensors", "vocab.txt")):
-        return None
+def course() -> Course:
+    """The package's own checkpoint."""
+    folder = data.fetch("course")
     model = PreTraining.from_pretrained(folder).eval()
     pooler = model.bert.pooler
     weights = {"pooler.weight": pooler.weight, "pooler.bias": pooler.bias,
@@ -56,51 +53,15 @@ def course() -> Course | None:
 @functools.cache
 def two_books() -> list[list[list[str]]] | None:
     """The beginnings of two books as documents of sentences of words, or None if they have not been fetched."""
-    books = []
-    for name in ("carroll-alice.txt", "melville-moby_dick.txt"):
-        path = data.cache() / "gutenberg" / name
-        if not path.is_file():
-            return None
-        text = path.read_text(encoding="utf-8", errors="replace")[3_000:40_000]
+    names = ("gutenberg/carroll-alice.txt", "gutenberg/melville-moby_dick.txt")
+    cache, books = if_fetched(*names), []
+    if cache is None:
+        return None
+    for name in names:
+        text = (cache / name).read_text(encoding="utf-8", errors="replace")[3_000:40_000]
         paragraphs = [" ".join(lines.split()) for lines in re.split(r"\n\s*\n", text)[1:-1]]
         books.append([sentence.split() for p in paragraphs for sentence in split_sentences(p)])
     return books
-
-
-def on_the_courses_bert(show: Callable[[Callable, Course], None]) -> Callable[[Callable], None]:
-    """Decorator: a reward that needs the course's checkpoint, and says so where it is absent."""
-
-    @functools.wraps(show)
-    def reward(function: Callable) -> None:
-        real = course()
-        if real is None:
-            print("  (There is more to see with the course's own weights, which this installation lacks.)")
-            return
-        with torch.no_grad():
-            show(function, real)
-
-    return reward
-
-
-def on_two_books(show: Callable[[Callable, list], None]) -> Callable[[Callable], None]:
-    """Decorator: a reward on real books, which says so where they are absent. Its draws are always the same."""
-
-    @functools.wraps(show)
-    def reward(function: Callable) -> None:
-        books = two_books()
-        if books is None:
-            print("  (With real books there is more to see: run the lesson once, then check again.)")
-            return
-        state = random.getstate()
-        try:
-            with torch.random.fork_rng([]):
-                torch.manual_seed(5)
-                random.seed(5)
-                show(function, books)
-        finally:
-            random.setstate(state)
-
-    return reward
 
 
 def two_voices(read_documents: Callable) -> None:
@@ -117,7 +78,7 @@ def two_voices(read_documents: Callable) -> None:
         print(f"    {name:35} {len(documents):2} documents, {neighbours} sentences that have a next")
 
 
-@on_two_books
+@shown_on(two_books)
 def a_review_in_segments(gather: Callable, books: list) -> None:
     """05.2: how much of a book fills a target."""
     print("  What this made possible: full inputs. The second page of Alice in Wonderland, in words:")
@@ -126,7 +87,7 @@ def a_review_in_segments(gather: Callable, books: list) -> None:
         print(f"    target {target:>3}: {len(taken):2} sentences, {sum(map(len, taken)):3} words")
 
 
-@on_two_books
+@shown_on(two_books)
 def a_book_in_pairs(make_pair: Callable, books: list) -> None:
     """05.3: a book cut into pairs from beginning to end; one of each kind shown."""
     start, pairs = 0, []
@@ -141,7 +102,7 @@ def a_book_in_pairs(make_pair: Callable, books: list) -> None:
         print(f"    {name:7}  … {' '.join(a[-1][-7:])}  |  {' '.join(b[0][:7])} …")
 
 
-@on_two_books
+@shown_on(two_books)
 def a_story_swapped(order_pair: Callable, books: list) -> None:
     """05.4: the same sentences in both orders."""
     chunk, seen = books[0][5:8], {}
@@ -158,7 +119,7 @@ def _pair(real: Course, a: str, b: str) -> dict[str, torch.Tensor]:
     return {"input_ids": torch.tensor([encoded.input_ids]), "token_type_ids": torch.tensor([encoded.token_type_ids])}
 
 
-@on_the_courses_bert
+@shown_on(course)
 def does_it_follow(nsp_head: Callable, real: Course) -> None:
     """05.5: the student's head on the course's BERT."""
     print("  What this made possible: the course's own BERT says through your head whether B follows A.")
@@ -168,7 +129,7 @@ def does_it_follow(nsp_head: Callable, real: Course) -> None:
         print(f"    B  {b[:62]} …\n       IsNext {nsp_head(hidden, real.weights).softmax(-1)[0, 0]:.0%}")
 
 
-@on_the_courses_bert
+@shown_on(course)
 def how_surprised(nsp_loss: Callable, real: Course) -> None:
     """05.6: the loss of a real answer under each label."""
     from coursework.checks.nsp import nsp_head
@@ -181,7 +142,7 @@ def how_surprised(nsp_loss: Callable, real: Course) -> None:
     print(f"    (Who tosses a coin has ln 2 = {math.log(2):.2f}.)")
 
 
-@on_the_courses_bert
+@shown_on(course)
 def one_step_of_pretraining(pretraining_loss: Callable, real: Course) -> None:
     """05.7: both tasks on one real pair, by a trained model and by one that knows nothing."""
     inputs = _pair(real, WESTERN, GOES_ON)

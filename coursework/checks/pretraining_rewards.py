@@ -3,23 +3,21 @@
 As in rewards.py: a few lines within two seconds, and never a download.
 """
 
-import functools
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
 
 from bert_minimal.train import data
+from coursework.checks.rewards import shown_on
 
 if TYPE_CHECKING:
     from bert_minimal.heads import MaskedLM
     from bert_minimal.wordpiece import WordPiece
 
-FOLDER = Path(data.__file__).parents[1] / "pretrained"
 PEAK, WARMUP, STEPS, CLIP = 1e-3, 500, 10_000, 1.0  # how the course's BERT was trained, by its README
 LINES = (
     "the violinmaker carved another bridge .",
@@ -28,30 +26,18 @@ LINES = (
 )
 
 
-def course() -> "tuple[WordPiece, MaskedLM] | None":
-    """The package's own checkpoint, fresh each time, as it will be trained on; None if it is lacking."""
+class Course(NamedTuple):
+    tokenizer: "WordPiece"
+    model: "MaskedLM"
+
+
+def course() -> Course:
+    """The package's own checkpoint, fresh each time, as it will be trained on."""
     from bert_minimal.heads import MaskedLM
     from bert_minimal.wordpiece import WordPiece
 
-    if not all((FOLDER / name).is_file() for name in ("config.json", "model.safetensors", "vocab.txt", "log.jsonl")):
-        return None
-    return WordPiece.from_pretrained(FOLDER), MaskedLM.from_pretrained(FOLDER).float()
-
-
-def on_the_courses_bert(show: Callable) -> Callable[[Callable], None]:
-    """Decorator: a reward that needs the course's checkpoint, and says so where it is absent."""
-
-    @functools.wraps(show)
-    def reward(function: Callable) -> None:
-        real = course()
-        if real is None:
-            print("  (There is more to see with the course's own weights, which this installation lacks.)")
-            return
-        with torch.enable_grad(), torch.random.fork_rng([]):
-            torch.manual_seed(7)
-            show(function, *real)
-
-    return reward
+    folder = data.fetch("course")
+    return Course(WordPiece.from_pretrained(folder), MaskedLM.from_pretrained(folder).float())
 
 
 def question(tokenizer: "WordPiece", text: str, word: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -65,9 +51,9 @@ def loss_of(model: "MaskedLM", ids: torch.Tensor, labels: torch.Tensor) -> torch
     return F.cross_entropy(model(input_ids=ids).logits.flatten(0, 1), labels.flatten())
 
 
-@on_the_courses_bert
-def what_decays(decay_groups: Callable, tokenizer, model) -> None:
-    matrices, vectors = decay_groups(model)
+@shown_on(course, learns=True)
+def what_decays(decay_groups: Callable, real: Course) -> None:
+    matrices, vectors = decay_groups(real.model)
     numbers = [sum(p.numel() for p in group) for group in (matrices, vectors)]
     print("  What this made possible: an optimizer that knows what to pull at. The course's BERT, by your groups:")
     print(f"    with decay     {len(matrices):3} tensors, {numbers[0]:9,} numbers ({numbers[0] / sum(numbers):.1%})")
@@ -75,9 +61,9 @@ def what_decays(decay_groups: Callable, tokenizer, model) -> None:
     print("    More than half of the tensors are spared, and hardly any of the numbers.")
 
 
-@on_the_courses_bert
-def as_in_the_log(learning_rate: Callable, tokenizer, model) -> None:
-    rows = [json.loads(line) for line in (FOLDER / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+@shown_on(course, learns=True)
+def as_in_the_log(learning_rate: Callable, real: Course) -> None:
+    rows = [json.loads(line) for line in (data.fetch("course") / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     same = sum(
         math.isclose(learning_rate(row["step"] - 1, WARMUP, STEPS, PEAK), row["learning_rate"], rel_tol=1e-9)
         for row in rows
@@ -89,25 +75,25 @@ def as_in_the_log(learning_rate: Callable, tokenizer, model) -> None:
         print(f"    step {row['step']:6,}   its log {row['learning_rate']:.7f}   you {mine:.7f}")
 
 
-@on_the_courses_bert
-def a_real_gradient(clip_gradients: Callable, tokenizer, model) -> None:
+@shown_on(course, learns=True)
+def a_real_gradient(clip_gradients: Callable, real: Course) -> None:
     print("  What this made possible: steps of a bearable length. Gradients of the course's BERT, one sentence each:")
     for text, word in ((LINES[0], "bridge"), ("he opened the door and walked into the room .", "door")):
-        loss = loss_of(model, *question(tokenizer, text, word))
-        gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+        loss = loss_of(real.model, *question(real.tokenizer, text, word))
+        gradients = torch.autograd.grad(loss, list(real.model.parameters()), allow_unused=True)
         clipped, norm = clip_gradients([g for g in gradients if g is not None], CLIP)
         after = math.sqrt(sum(float(g.square().sum()) for g in clipped))
         print(f"    {text.replace(word, '[MASK]'):50} loss {loss.item():5.2f}   norm {float(norm):6.2f} → {after:.2f}")
 
 
-@on_the_courses_bert
-def the_first_steps(adamw_step: Callable, tokenizer, model) -> None:
-    ids, labels = question(tokenizer, LINES[0], "bridge")
-    parameters = list(model.parameters())
+@shown_on(course, learns=True)
+def the_first_steps(adamw_step: Callable, real: Course) -> None:
+    ids, labels = question(real.tokenizer, LINES[0], "bridge")
+    parameters = list(real.model.parameters())
     state = {p: (torch.zeros_like(p), torch.zeros_like(p)) for p in parameters}
     chances = []
     for step in range(1, 5):
-        loss = loss_of(model, ids, labels)
+        loss = loss_of(real.model, ids, labels)
         chances.append(math.exp(-loss.item()))
         for p, gradient in zip(parameters, torch.autograd.grad(loss, parameters, allow_unused=True), strict=True):
             if gradient is not None:
@@ -118,10 +104,12 @@ def the_first_steps(adamw_step: Callable, tokenizer, model) -> None:
     print("    " + " → ".join(f"{chance:.1%}" for chance in chances))
 
 
-@on_the_courses_bert
-def what_sixteen_bits_lose(unscale_gradients: Callable, tokenizer, model) -> None:
-    loss = loss_of(model, *question(tokenizer, LINES[0], "bridge")) / 1000  # its share in a batch of a thousand
-    exact = [g for g in torch.autograd.grad(loss, list(model.parameters()), allow_unused=True) if g is not None]
+@shown_on(course, learns=True)
+def what_sixteen_bits_lose(unscale_gradients: Callable, real: Course) -> None:
+    loss = (
+        loss_of(real.model, *question(real.tokenizer, LINES[0], "bridge")) / 1000
+    )  # its share in a batch of a thousand
+    exact = [g for g in torch.autograd.grad(loss, list(real.model.parameters()), allow_unused=True) if g is not None]
     exact = [g for g in exact if g.dim() > 1][1:]  # of the words' table most rows are zero anyway
     total = sum(int((g != 0).sum()) for g in exact)
     print("  What this made possible: gradients of the course's BERT in 16 bits, and back through your function:")
@@ -148,19 +136,19 @@ class Downhill:
                 p -= self.param_groups[0]["lr"] * p.grad
 
 
-@on_the_courses_bert
-def a_real_step(training_step: Callable, tokenizer, model) -> None:
+@shown_on(course, learns=True)
+def a_real_step(training_step: Callable, real: Course) -> None:
     class Logits(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.bert = model
+            self.bert = real.model
 
         def forward(self, ids):
             return self.bert(input_ids=ids).logits
 
     small = Logits()
     words = ("bridge", "palm", "onions")
-    batches = [question(tokenizer, text, word) for text, word in zip(LINES, words, strict=True)]
+    batches = [question(real.tokenizer, text, word) for text, word in zip(LINES, words, strict=True)]
     optimizer = Downhill(small.parameters(), 0.05)
     losses = [float(training_step(small, optimizer, batches, 1.0)) for _ in range(4)]
     print("  What this made possible: training. Four steps of yours on the course's BERT, three sentences a step,")

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bert_minimal.train import data
 from bert_minimal.wordpiece import WordPiece
 from coursework.cast import CAST
+from coursework.checks.rewards import if_fetched, shown_on
 
 BOOK, TITLE = "carroll-alice.txt", "Alice in Wonderland"
 
@@ -25,31 +25,17 @@ class Real(NamedTuple):
 @functools.cache
 def real() -> Real | None:
     """BERT's vocabulary and a book, or None if they have not been fetched before."""
-    folder, book = data.cache() / "minilm", data.cache() / "gutenberg" / BOOK
-    if not (folder / "vocab.txt").is_file() or not book.is_file():
+    cache = if_fetched("minilm/vocab.txt", f"gutenberg/{BOOK}")
+    if cache is None:
         return None
-    tokenizer = WordPiece.from_pretrained(folder)
-    text = book.read_text(encoding="utf-8", errors="replace")
+    tokenizer = WordPiece.from_pretrained(cache / "minilm")
+    text = (cache / "gutenberg" / BOOK).read_text(encoding="utf-8", errors="replace")
     paragraphs = [" ".join(lines.split()) for lines in re.split(r"\n\s*\n", text) if lines.strip()]
     words = Counter(word for p in paragraphs for word in tokenizer.split_words(p) if word.isalpha())
     return Real(tokenizer, paragraphs, words)
 
 
-def on_real_text(show: Callable[[Callable, Real], None]) -> Callable[[Callable], None]:
-    """Decorator: a reward that needs the vocabulary and the book, and says so where they are absent."""
-
-    @functools.wraps(show)
-    def reward(function: Callable) -> None:
-        found = real()
-        if found is None:
-            print("  (With real text there is more to see: run the lesson once, then check again.)")
-            return
-        show(function, found)
-
-    return reward
-
-
-@on_real_text
+@shown_on(real)
 def a_book_in_words(split_words: Callable, found: Real) -> None:
     words = [word for paragraph in found.paragraphs for word in split_words(paragraph)]
     theirs = [word for paragraph in found.paragraphs for word in found.tokenizer.split_words(paragraph)]
@@ -60,7 +46,7 @@ def a_book_in_words(split_words: Callable, found: Real) -> None:
     print(f"    The course's own tokenizer finds {same}.")
 
 
-@on_real_text
+@shown_on(real)
 def best_pairs_of_a_book(pair_scores: Callable, found: Real) -> None:
     splits = {(word[0], *("##" + c for c in word[1:])): n for word, n in found.words.items()}
     scores = pair_scores(splits)
@@ -70,7 +56,7 @@ def best_pairs_of_a_book(pair_scores: Callable, found: Real) -> None:
     print("    Not “t ##h”, which is everywhere: letters that are rare, and hardly ever apart.")
 
 
-@on_real_text
+@shown_on(real)
 def trained_on_a_book(train: Callable, found: Real) -> None:
     counts = dict(found.words.most_common(120))
     vocabulary = train(counts, 40)
@@ -78,7 +64,7 @@ def trained_on_a_book(train: Callable, found: Real) -> None:
     print(f"    Your 40 merges end with {' '.join(vocabulary[-8:])}")
 
 
-@on_real_text
+@shown_on(real)
 def real_vocabulary(encode_word: Callable, found: Real) -> None:
     print("  What this made possible: BERT's own 30,522 pieces, walked by your function.")
     for word in ("violinmaker", "epistemology", "jabberwocky"):
@@ -87,7 +73,7 @@ def real_vocabulary(encode_word: Callable, found: Real) -> None:
     print(f"    {TITLE}: {found.words.total():,} words in {count:,} pieces, {count / found.words.total():.3f} a word.")
 
 
-@on_real_text
+@shown_on(real)
 def there_and_back(decode: Callable, found: Real) -> None:
     print("  What this made possible: reading what a model reads.")
     for text in (CAST["bridge"], "Didn't the café's SEAL cost $5?"):
@@ -95,7 +81,7 @@ def there_and_back(decode: Callable, found: Real) -> None:
     print("    Capitals, accents and spacing are gone for good: BERT never saw them.")
 
 
-@on_real_text
+@shown_on(real)
 def long_pairs(truncate_pair: Callable, found: Real) -> None:
     a, b = (found.tokenizer.tokenize(found.paragraphs[i]) for i in (2, 4))
     print(f"  What this made possible: two paragraphs of {TITLE}, {len(a)} and {len(b)} pieces, in one row.")
