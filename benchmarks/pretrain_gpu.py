@@ -141,8 +141,8 @@ def transformers_step(row: tuple, how: str):
 def our_step(row: tuple, how: str):
     import bert_minimal.model
     from bert_minimal.config import BertConfig
-    from bert_minimal.heads import PreTraining
-    from bert_minimal.train.loop import Step, TrainOptions
+    from bert_minimal.heads import MaskedLMHead, PreTraining
+    from bert_minimal.train.loop import FlatParameters, Step, TrainOptions
     from bert_minimal.train.pretrain import PreTrainingObjective
 
     if "F.dropout" in how:
@@ -151,6 +151,10 @@ def our_step(row: tuple, how: str):
         from torch.nn.attention import varlen
 
         varlen._should_use_cudnn = lambda device: True
+    if "float32 sums" in how:
+        FlatParameters.sum_over_processes = lambda flat: [torch.distributed.all_reduce(t) for t in flat.total]
+    if "wide vocabulary" in how:
+        MaskedLMHead.forward = padded_to_64
     if "budget" in how:
         from torch._functorch import config as functorch_config
 
@@ -170,6 +174,18 @@ def our_step(row: tuple, how: str):
         return step.sums[0]
 
     return one
+
+
+def padded_to_64(head, x, word_embeddings):
+    """`MaskedLMHead.forward` with as many pieces as matrix products like; those added have the probability 0."""
+    import torch.nn.functional as F
+
+    from bert_minimal.model import layer_norm
+
+    more = -len(word_embeddings) % 64
+    x = F.gelu(F.linear(x, head.dense_weight, head.dense_bias), approximate=head.gelu_kind)
+    x = layer_norm(x, head.norm_weight, head.norm_bias, head.eps)
+    return F.linear(x, F.pad(word_embeddings, (0, 0, 0, more)), F.pad(head.decoder_bias, (0, more), value=-1e4))
 
 
 def contend(pipe, name: str, row: tuple, steps: int, profile: bool) -> None:
@@ -276,10 +292,16 @@ def several_gpus(steps: int, out: Path) -> None:
     torch.cuda.set_stream(torch.cuda.Stream())
     name = "base 256 x 128"
     medians = {}
-    for how in ("alone", "together"):
-        if how == "together":
+    for how in (
+        "alone",
+        "together, float32 sums, no graph",
+        "together, float32 sums",
+        "together, no graph",
+        "together",
+    ):
+        if how.startswith("together"):
             start_processes()
-        step = our_step(ROWS[name], "ours")
+        step = our_step(ROWS[name], how)
         for number in range(WARM):
             step(number)
         rounds = []
@@ -293,10 +315,12 @@ def several_gpus(steps: int, out: Path) -> None:
         medians[how] = flops_of(ROWS[name])[0] / statistics.median(rounds)
         del step
         torch.cuda.empty_cache()
-    ratio = world * medians["together"] / medians["alone"]
+        if rank == 0:
+            print(how, medians[how], flush=True)
+    ratios = {how: world * speed / medians["alone"] for how, speed in medians.items() if how != "alone"}
     if rank == 0:
         found = dict(row=name, gpus=world, device=torch.cuda.get_device_name(), alone=medians["alone"])
-        found |= dict(together=world * medians["together"], ratio=ratio)
+        found |= dict(together=world * medians["together"], ratio=ratios["together"], other_ways=ratios)
         (out / "pretrain_gpus.json").write_text(json.dumps(found, indent=2) + "\n")
         print(found, flush=True)
     torch.distributed.destroy_process_group()

@@ -1,4 +1,6 @@
-"""python -m bert_minimal fill-mask | encode | export | pretrain | finetune | predict: the model from the command line.
+"""The model from the command line.
+
+    python -m bert_minimal fill-mask | encode | export | pretrain | evaluate | finetune | predict
 
 MODEL is a name in the catalogue ("course", "minilm", "bert-tiny-mlm"; see `train/data.py`), a folder, or an
 id on the Hugging Face hub. `COMMAND --help` lists the options.
@@ -17,7 +19,7 @@ from .model import Bert, Module
 from .train import data
 from .train.finetune_command import finetune, predict
 from .train.loop import TrainingStopped
-from .train.pretrain import pretrain
+from .train.pretrain import evaluate, pretrain
 from .wordpiece import WordPiece
 
 BATCH = 32
@@ -123,7 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
     import tyro
 
     commands: dict[str, Any] = {"fill-mask": fill_mask, "encode": encode, "export": export, "pretrain": pretrain}
-    commands |= {"finetune": finetune, "predict": predict}
+    commands |= {"finetune": finetune, "predict": predict, "evaluate": evaluate}
     try:
         tyro.extras.subcommand_cli_from_dict(
             commands,

@@ -138,6 +138,16 @@ class FlatParameters:
             for p in self.parameters:
                 p.grad = None
 
+    def sum_over_processes(self) -> None:
+        """The total of all GPUs; where gradients are bf16 they also travel as bf16, in half the time."""
+        for total in self.total:
+            if not self.rounds:
+                dist.all_reduce(total)
+                continue
+            sent = total.to(torch.bfloat16)
+            dist.all_reduce(sent)
+            total.copy_(sent)
+
     def clip(self, limit: float) -> Tensor:
         """Scale the whole gradient down to norm `limit` if it is longer -> its norm before, a 0-d tensor."""
         norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(t) for t in self.total]))
@@ -197,8 +207,8 @@ class Step:
         self.loss = torch.compile(self.loss_of, dynamic=False) if compiled else self.loss_of
         self.sums = torch.zeros(3, len(objective.names), device=device)
         self.norm, self.done = torch.zeros((), device=device), 0
-        # A step of one batch on one GPU is recorded once and replayed: no time goes into launching kernels.
-        self.record = compiled and on_gpu and not distributed() and not self.scaler.is_enabled()
+        # A step of one batch a GPU is recorded once and replayed, sums over GPUs included: launching costs nothing.
+        self.record = compiled and on_gpu and not self.scaler.is_enabled()
         self.graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]] = {}
         self.seen: dict[tuple, int] = {}
 
@@ -255,8 +265,7 @@ class Step:
             self.sums[1] += right
             self.sums[2] += self.objective.count(batch)
         if distributed():
-            for total in self.flat.total:
-                dist.all_reduce(total)
+            self.flat.sum_over_processes()
         self.scaler.unscale_(self.optimizer)
         self.norm.copy_(self.flat.clip(self.options.clip))
         self.scaler.step(self.optimizer)

@@ -54,3 +54,22 @@ def measured_peak(device: torch.device, precision: str) -> float:
 def read_log(path: str | Path) -> list[dict]:
     """The rows of a run's log.jsonl."""
     return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+
+
+def draw_curves(log: Path, picture: Path) -> None:
+    """The run's loss, a mean over each stretch of the log, and the held-out loss, against the step: a PNG."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    from ..visualize import _style
+
+    rows = read_log(log)
+    held = [row for row in rows if "held_out_loss" in row]
+    with rc_context(_style()):
+        figure = Figure(figsize=(7, 4))
+        axis = figure.subplots()
+        axis.plot([row["step"] for row in rows], [row["loss"] for row in rows], label="learned from, with dropout")
+        axis.plot([r["step"] for r in held], [r["held_out_loss"] for r in held], "o-", label="held out, without")
+        axis.set(xlabel="step", ylabel="loss, masked LM + next sentence (nats)")
+        axis.legend(frameon=False)
+        figure.savefig(picture, dpi=110, metadata={"Software": None})

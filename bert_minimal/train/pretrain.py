@@ -5,13 +5,18 @@
     python -m bert_minimal pretrain my-model --recipe paper --scale 0.01 --dry-run
     torchrun --nproc-per-node 2 -m bert_minimal pretrain my-model --preset h100
 
+    python -m bert_minimal evaluate my-model/model                  # both accuracies on documents held out
+
 The folder gets the prepared texts (corpus/), log.jsonl, state.safetensors, from which a run that was broken off
-goes on, and at the end the model itself (model/), for `Bert.from_pretrained` and for transformers.
+goes on, and at the end the model itself (model/), for `Bert.from_pretrained` and for transformers, and
+curves.png.
 """
 
+import importlib.util
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,9 +30,11 @@ from torch import Tensor
 from ..config import BertConfig
 from ..heads import NO_LABEL, PreTraining
 from ..wordpiece import WordPiece
+from . import loop
 from .corpus import Corpus, PairBatches, loader, prepare, read_documents, split_held_out
-from .loop import TrainOptions, choose_precision, distributed, evaluate, rank_and_world, start_processes, train
-from .metrics import count_parameters, measured_peak, training_flops
+from .finetune import find_start
+from .loop import TrainOptions, choose_precision, distributed, rank_and_world, start_processes, train
+from .metrics import count_parameters, draw_curves, measured_peak, training_flops
 from .pairs import order_at, pair_at
 
 MEASURE_FROM = 10**12  # numbers of the batches to measure on: far from those that are learned from
@@ -210,14 +217,11 @@ def pretrain(
 
     pair_task = pair_at if task == "next-sentence" else order_at
     dealt = PhasedBatches(learn, chosen, seed, whole_words, pair_task)
-    objective, length = PreTrainingObjective(), chosen.phases[0][1]
+    length = chosen.phases[0][1]
     measured = PairBatches(held, min(chosen.sequences, 256), length, seed, whole_words, pair_task)
-    # Once through what is held out, or two million tokens of it.
-    rounds = max(1, min(held.index["tokens"], 2_000_000) // measured.tokens)
 
     def measure(model: PreTraining) -> dict[str, float]:
-        numbers = range(MEASURE_FROM, MEASURE_FROM + rounds)
-        return evaluate(model, objective, loader(measured, numbers, 0))
+        return once_through(model, measured)
 
     if workers is None:
         workers = max(0, min(16, (os.cpu_count() or 1) // world - 2)) if device.type == "cuda" else 0
@@ -241,14 +245,59 @@ def pretrain(
         save_every=max(100, chosen.steps // 20),
     )
     peak = measured_peak(device, precision)
-    train(model, objective, batches, options, out, measure, (tokens, flops), peak)
+    train(model, PreTrainingObjective(), batches, options, out, measure, (tokens, flops), peak)
     if rank == 0:
         save_model(model, learn.tokenizer(), out / "model")
-        found = measure(model)
-        print("held out: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
+        if importlib.util.find_spec("matplotlib"):  # a bare GPU machine may lack it
+            draw_curves(out / "log.jsonl", out / "curves.png")
+        print_scores(measure(model))
         print(f"the model is in {out / 'model'}")
     if distributed():
         dist.destroy_process_group()
+
+
+def once_through(model: PreTraining, batches: PairBatches) -> dict[str, float]:
+    """Both tasks' losses and accuracies on held-out documents: about as many pieces as they have, 2 M at most."""
+    from tqdm import tqdm
+
+    rounds = max(1, min(batches.corpus.index["tokens"], 2_000_000) // batches.tokens)
+    dealt = loader(batches, range(MEASURE_FROM, MEASURE_FROM + rounds), 0)
+    bar = tqdm(dealt, "held out", rounds, unit="batch", leave=False, delay=5)
+    return loop.evaluate(model, PreTrainingObjective(), iter(bar))
+
+
+def print_scores(found: dict[str, float]) -> None:
+    print("held out: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
+
+
+def evaluate(
+    model: str = "course",
+    text: tuple[str, ...] = ("movie-reviews", "gutenberg"),
+    length: int = 128,
+    sequences: int = 64,
+    seed: int = 0,
+) -> None:
+    """Masked-LM and next-sentence accuracy of a saved model on the documents that `pretrain` holds out.
+
+    The course's own model takes two minutes on a laptop.
+
+    Args:
+        model: "course", or the folder model/ of a run: a checkpoint with both heads.
+        text: catalogue names, .txt files or folders of them; about one document in fifty of each is measured on.
+        length: of a sequence, in pieces.
+        sequences: a batch.
+        seed: of pairs and masks; another one asks other questions.
+    """
+    folder, device = find_start(model), start_processes()
+    loaded = PreTraining.from_pretrained(folder)
+    if loaded.loaded.fresh:
+        raise ValueError(f"{model} was saved without {', '.join(loaded.loaded.fresh)}: only noise could be measured")
+    sources = [[document for document in read_documents(source) if document] for source in text]
+    held = [document for source in sources for document in split_held_out(source, HELD_OUT_ONE_IN)[1]]
+    with tempfile.TemporaryDirectory() as kept:
+        corpus = prepare(held, WordPiece.from_pretrained(folder), Path(kept))
+        print(f"{len(corpus):,} documents, {corpus.index['tokens']:,} pieces, sequences of {length}")
+        print_scores(once_through(loaded.to(device), PairBatches(corpus, sequences, length, seed)))
 
 
 def scaled(recipe: Recipe, scale: float, steps: int | None) -> Recipe:

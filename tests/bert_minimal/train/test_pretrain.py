@@ -1,6 +1,8 @@
 """The texts' way into batches, and the whole command on a small text."""
 
 import json
+import math
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +15,8 @@ from bert_minimal.train.corpus import Corpus, PairBatches, prepare, read_documen
 from bert_minimal.train.loop import evaluate
 from bert_minimal.train.metrics import count_parameters, training_flops
 from bert_minimal.train.pairs import pair_at
-from bert_minimal.train.pretrain import PAPER, PRESETS, PhasedBatches, PreTrainingObjective, plan, pretrain
+from bert_minimal.train.pretrain import PAPER, PRESETS, PhasedBatches, PreTrainingObjective, plan, pretrain, save_model
+from bert_minimal.train.pretrain import evaluate as evaluate_saved
 from bert_minimal.wordpiece import WordPiece
 
 # Every sentence says which document it is from.
@@ -205,3 +208,20 @@ def test_the_command_from_text_to_model(tmp_path, monkeypatch, capsys):
     assert log[-1]["step"] == 40
     assert log[-1]["held_out_mlm_loss"] < np.log(model.config.vocab_size)
     assert log[-1]["loss"] < log[0]["loss"]
+
+
+def test_the_saved_model_is_measured_by_a_command(tmp_path, monkeypatch, capsys):
+    """On the held-out part of its texts; a checkpoint without both heads is refused, not scored as noise."""
+    text = tmp_path / "text.txt"
+    text.write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS * 12))
+    tokenizer = WordPiece.train((p for d in DOCUMENTS for p in d), 150)
+    model = PreTraining(BertConfig.preset("tiny", vocab_size=len(tokenizer)))
+    save_model(model, tokenizer, tmp_path / "whole")
+    evaluate_saved(str(tmp_path / "whole"), (str(text),), length=32, sequences=4)
+    said = capsys.readouterr().out
+    loss = float(re.search(r"mlm_loss ([0-9.]+)", said)[1])
+    assert abs(loss - math.log(len(tokenizer))) < 0.5  # untrained: every piece is as likely
+    model.bert.save_pretrained(tmp_path / "encoder")
+    tokenizer.save_pretrained(tmp_path / "encoder")
+    with pytest.raises(ValueError, match="only noise could be measured"):
+        evaluate_saved(str(tmp_path / "encoder"), (str(text),), length=32, sequences=4)
