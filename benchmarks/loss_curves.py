@@ -148,6 +148,7 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=128)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=SIDES)
     parser.add_argument("--workers", type=int, default=max(0, min(12, (os.cpu_count() or 1) - 2)))
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
@@ -167,8 +168,8 @@ def main() -> None:
         options = TrainOptions(chosen.steps, 1e-3, warmup=chosen.steps // 10, seed=seed, log_every=every)
         batches, measured = PairBatches(learn, chosen.sequences, LENGTH, seed), PairBatches(held, 64, LENGTH, 0)
         row: dict = {}
-        sides = [("ours", run_ours), ("transformers", run_theirs)]
-        for name, run in sides if seed % 2 == 0 else sides[::-1]:
+        for name in chosen.sides if seed % 2 == 0 else chosen.sides[::-1]:
+            run = run_ours if name == "ours" else run_theirs
             dealt = loader(batches, range(options.steps), chosen.workers)
             asked = loader(measured, range(MEASURE_FROM, MEASURE_FROM + HELD_OUT), 0)
             began = time.perf_counter()
@@ -186,6 +187,8 @@ def main() -> None:
             "machine": f"{card}, torch {torch.__version__}", "every": every, "runs": runs,
         }  # fmt: skip
         (chosen.out / "loss_curves.json").write_text(json.dumps(result, indent=1) + "\n")
+    if len(chosen.sides) < 2:
+        return
     (chosen.out / "loss_curves.md").write_text(table(result))
     print(table(result))
     with contextlib.suppress(ModuleNotFoundError):  # a bare GPU machine has no matplotlib: draw it elsewhere

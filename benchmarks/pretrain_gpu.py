@@ -155,6 +155,8 @@ def our_step(row: tuple, how: str):
         FlatParameters.sum_over_processes = lambda flat: [torch.distributed.all_reduce(t) for t in flat.total]
     if "wide vocabulary" in how:
         MaskedLMHead.forward = padded_to_64
+    if "float32 residual" in how:
+        float32_residual()
     if "budget" in how:
         from torch._functorch import config as functorch_config
 
@@ -186,6 +188,26 @@ def padded_to_64(head, x, word_embeddings):
     x = F.gelu(F.linear(x, head.dense_weight, head.dense_bias), approximate=head.gelu_kind)
     x = layer_norm(x, head.norm_weight, head.norm_bias, head.eps)
     return F.linear(x, F.pad(word_embeddings, (0, 0, 0, more)), F.pad(head.decoder_bias, (0, more), value=-1e4))
+
+
+def float32_residual() -> None:
+    """What autocast does: sums and LayerNorm in float32, matrix products in bf16."""
+    from torch.nn import functional as F
+
+    import bert_minimal.heads
+    import bert_minimal.model
+
+    class Casting:
+        linear = staticmethod(lambda x, weight, bias=None: F.linear(x.to(weight.dtype), weight, bias))
+
+        def __getattr__(self, name):
+            return getattr(F, name)
+
+    def layer_norm(x, weight, bias, eps=1e-12):
+        return F.layer_norm(x.float(), weight.shape, weight.float(), bias.float(), eps)
+
+    for module in (bert_minimal.model, bert_minimal.heads):
+        module.F, module.layer_norm = Casting(), layer_norm
 
 
 def contend(pipe, name: str, row: tuple, steps: int, profile: bool) -> None:
