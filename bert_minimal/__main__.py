@@ -1,6 +1,6 @@
 """The model from the command line.
 
-    python -m bert_minimal fill-mask | encode | export | pretrain | evaluate | finetune | predict
+    python -m bert_minimal fill-mask | encode | export | pretrain | evaluate | distill | finetune | predict
 
 MODEL is a name in the catalogue ("course", "minilm", "bert-tiny-mlm"; see `train/data.py`), a folder, or an
 id on the Hugging Face hub. `COMMAND --help` lists the options.
@@ -17,6 +17,7 @@ from . import heads
 from .checkpoint import find_folder
 from .model import Bert, Module
 from .train import data
+from .train.distill import distill
 from .train.finetune_command import finetune, predict
 from .train.loop import TrainingStopped
 from .train.pretrain import evaluate, pretrain
@@ -125,7 +126,7 @@ def main(arguments: list[str] | None = None) -> None:
     import tyro
 
     commands: dict[str, Any] = {"fill-mask": fill_mask, "encode": encode, "export": export, "pretrain": pretrain}
-    commands |= {"finetune": finetune, "predict": predict, "evaluate": evaluate}
+    commands |= {"evaluate": evaluate, "distill": distill, "finetune": finetune, "predict": predict}
     try:
         tyro.extras.subcommand_cli_from_dict(
             commands,

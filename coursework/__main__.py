@@ -1,5 +1,5 @@
 """The course's commands: python -m coursework doctor | release | lessons | grade | report | mistakes | progress |
-capstone."""
+capstone | twins."""
 
 import sys
 from collections.abc import Callable
@@ -100,10 +100,11 @@ def main() -> None:
     from coursework.mistakes import main as mistakes
     from coursework.new_exercise import main as new_exercise
     from coursework.progress import main as progress
+    from coursework.twins.training import twins
 
     commands: dict[str, Callable] = {"doctor": doctor, "release": release, "lessons": lessons, "grade": grade}
     commands |= {"report": report, "mistakes": mistakes, "progress": progress, "new-exercise": new_exercise}
-    commands["capstone"] = capstone
+    commands |= {"capstone": capstone, "twins": twins}
     sys.exit(tyro.extras.subcommand_cli_from_dict(commands, prog="python -m coursework", description=USAGE))
 
 
