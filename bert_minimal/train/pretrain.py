@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
@@ -289,7 +289,7 @@ def evaluate(
         seed: of pairs and masks; another one asks other questions.
     """
     folder, device = find_start(model), start_processes()
-    loaded = PreTraining.from_pretrained(folder)
+    loaded: Any = PreTraining.from_pretrained(folder)
     if loaded.loaded.fresh:
         raise ValueError(f"{model} was saved without {', '.join(loaded.loaded.fresh)}: only noise could be measured")
     sources = [[document for document in read_documents(source) if document] for source in text]
