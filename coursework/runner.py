@@ -371,7 +371,8 @@ def describe(error, seconds):
         return {"type": "TimeLimit", "message": f"did not finish in {seconds:g} s", "line": ""}
     line = ""
     for frame in traceback.extract_tb(error.__traceback__):
-        if frame.filename not in (describe.__code__.co_filename, "<probe>") and "site-packages" not in frame.filename:
+        ours = frame.filename in (describe.__code__.co_filename, "<probe>")
+        if not ours and "site-packages" not in frame.filename and not frame.filename.startswith(LIBRARY + os.sep):
             line = linecache.getline(frame.filename, frame.lineno or 0).strip()
     try:
         message = str(error)

@@ -485,7 +485,7 @@ class Exercise:
                   said: str | None) -> float:  # fmt: skip
         if case.random:
             told = self._look(case, theirs, want)[1]
-            return 0.0 if _without_numbers(said or "") == _without_numbers(told or "") else math.inf
+            return 0.0 if _alike(said or "", told or "") else math.inf
         pairs = list(zip(ours, theirs, strict=True))
         if case.raises and all(a.error and b.error for a, b in pairs):  # everybody words an error his own way
             return 0.0 if all(_kind(a) == _kind(b) for a, b in pairs) else math.inf
@@ -620,9 +620,35 @@ def _gap(a: Answer, b: Answer) -> float:
     if (a.error is None) != (b.error is None) or a.changed != b.changed:
         return math.inf
     if a.error and b.error:
-        told = [(error["type"], _without_numbers(error["message"])) for error in (a.error, b.error)]
+        told = [(error["type"], _gist(error["message"])) for error in (a.error, b.error)]
         return 0.0 if told[0] == told[1] else math.inf
-    return max(_value_gap(a.value, b.value), _value_gap(a.grads, b.grads))
+    return max(_value_gap(a.value, b.value), _gradient_gap(a.grads, b.grads))
+
+
+def _gradient_gap(a: list | None, b: list | None) -> float:
+    """As for values; a tensor that was not used has no gradient (None), or one of 0: that depends on the wording."""
+    if a is None or b is None or len(a) != len(b):
+        return _value_gap(a, b)
+    pairs = [(x, y) for x, y in zip(a, b, strict=True) if not (_no_gradient(x) and _no_gradient(y))]
+    return max((_value_gap(x, y) for x, y in pairs), default=0.0)
+
+
+def _no_gradient(grad: Any) -> bool:
+    return grad is None or (isinstance(grad, torch.Tensor) and not bool(grad.any()))
+
+
+def _alike(said: str, told: str) -> bool:
+    """Two sentences about draws: equal but for the numbers, and shares within 1.5 in a hundred (chance moves them)."""
+    if _without_numbers(said) != _without_numbers(told):
+        return False
+    shares = [[float(share) for share in re.findall(r"(\d[\d.]*) ?%", text)] for text in (said, told)]
+    return len(shares[0]) == len(shares[1]) and all(abs(x - y) <= 1.5 for x, y in zip(*shares, strict=True))
+
+
+def _gist(message: str) -> Any:
+    """What an error says, whoever worded it: the tensors that it names (a.b.c), or its words without numbers."""
+    named = re.findall(r"\w+(?:\.\w+){2,}", message)
+    return frozenset(named) if named else _without_numbers(message)
 
 
 def _without_numbers(message: str) -> str:

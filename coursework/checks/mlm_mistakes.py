@@ -41,7 +41,7 @@ def only_the_first_three(input_ids, special_ids, probability=0.15):
     return (_lots(input_ids) < probability) & ~_among(input_ids, special_ids[:3])
 
 
-@select_positions.mistake("only the first of special_ids left out", think="do you use the whole list special_ids?")
+@select_positions.mistake("of the special tokens only [CLS] left out", think="do you use the whole list special_ids?")
 def only_the_first(input_ids, special_ids, probability=0.15):
     return (_lots(input_ids) < probability) & (input_ids != special_ids[0])
 
@@ -140,9 +140,19 @@ def one_draw_a_text(input_ids, special_ids, probability=0.15):
     return lot.expand(input_ids.shape) & ~_among(input_ids, special_ids)
 
 
-@select_positions.mistake("numbers 0 and 1, not True and False", think="which type do comparisons give?")
+@select_positions.mistake("numbers, not True and False", think="which type do comparisons give?")
 def as_integers(input_ids, special_ids, probability=0.15):
     return ((_lots(input_ids) < probability) & ~_among(input_ids, special_ids)).long()
+
+
+@select_positions.mistake(
+    "one place always selected, so that no text goes without a question",
+    think="must every text be asked something, every time?",
+)
+def one_place_always(input_ids, special_ids, probability=0.15):
+    chosen = _lots(input_ids) < probability
+    chosen[:, 1] = True
+    return chosen & ~_among(input_ids, special_ids)
 
 
 @select_positions.mistake("the places as a list of numbers, not a table", think="which shape has the result?")
@@ -196,9 +206,19 @@ def zero_for_nothing(input_ids, selected, mask_id, vocab_size):
     return _corrupt(input_ids, selected, mask_id, vocab_size), _asked(input_ids, selected, 0)
 
 
-@mask_tokens.mistake("−1 where nothing is asked", think="which number does cross-entropy leave out by default?")
+@mask_tokens.mistake(
+    "another negative number than −100 where nothing is asked",
+    think="which number does cross-entropy leave out by default?",
+)
 def minus_one_for_nothing(input_ids, selected, mask_id, vocab_size):
     return _corrupt(input_ids, selected, mask_id, vocab_size), _asked(input_ids, selected, -1)
+
+
+@mask_tokens.mistake(
+    "a positive number where nothing is asked: −100 has a minus", think="which number does cross-entropy leave out?"
+)
+def positive_for_nothing(input_ids, selected, mask_id, vocab_size):
+    return _corrupt(input_ids, selected, mask_id, vocab_size), _asked(input_ids, selected, 100)
 
 
 @mask_tokens.mistake(
@@ -306,6 +326,11 @@ def second_over_first(input_ids, selected, mask_id, vocab_size):
 @mask_tokens.mistake("80 and 10 exchanged: 10/80/10", think="which of the three is the usual fate?")
 def mask_and_random_exchanged(input_ids, selected, mask_id, vocab_size):
     return _corrupt(input_ids, selected, mask_id, vocab_size, 0.1, 0.8), _asked(input_ids, selected)
+
+
+@mask_tokens.mistake("80 % stay, and 10 % become [MASK]: 10/10/80", think="which of the three is the usual fate?")
+def mask_and_unchanged_exchanged(input_ids, selected, mask_id, vocab_size):
+    return _corrupt(input_ids, selected, mask_id, vocab_size, 0.1, 0.1), _asked(input_ids, selected)
 
 
 @mask_tokens.mistake(
@@ -503,6 +528,12 @@ def norm_without_parameters(hidden, weights):
     return _decode(x, weights) + 0 * (weights["norm.weight"].sum() + weights["norm.bias"].sum())
 
 
+@mlm_head.mistake("norm.weight and norm.bias exchanged", think="which of the two multiplies?")
+def norm_exchanged(hidden, weights):
+    x = F.gelu(F.linear(hidden, weights["dense.weight"], weights["dense.bias"]))
+    return _decode(F.layer_norm(x, x.shape[-1:], weights["norm.bias"], weights["norm.weight"], 1e-12), weights)
+
+
 @mlm_head.mistake("eps 1e-5, torch's default, in the LayerNorm", think="which eps has BERT?")
 def eps_of_torch(hidden, weights):
     return _decode(_head(hidden, weights, eps=1e-5), weights)
@@ -585,6 +616,39 @@ def mean_of_means(logits, labels):
 
 
 @mlm_loss.mistake(
+    "a mean of each text's mean, texts without a label among them", think="how many *places* were asked in the batch?"
+)
+def mean_of_all_means(logits, labels):
+    asked = (labels != -100).sum(1)
+    return (_surprise(logits, labels).sum(1) / asked.clamp(min=1)).mean()
+
+
+@mlm_loss.mistake(
+    "scores and labels shifted against each other, as for a model that guesses the next word",
+    think="which word do the scores of a place speak of, in BERT?",
+)
+def shifted_for_gpt(logits, labels):
+    return _surprise(logits[:, :-1], labels[:, 1:]).sum() / (labels[:, 1:] != -100).sum().clamp(min=1)
+
+
+@mlm_loss.mistake(
+    "−100 counted as a piece in the sum, though not in the count", think="which places may the sum take in?"
+)
+def nothing_in_the_sum(logits, labels):
+    surprise = -logits.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None])
+    return surprise.sum() / (labels != -100).sum().clamp(min=1)
+
+
+@mlm_loss.mistake(
+    "a small number added inside the logarithm", think="what becomes of a probability of 1e-300, and of its gradient?"
+)
+def small_number_inside(logits, labels):
+    asked = labels != -100
+    picked = (logits.softmax(-1) + 1e-9).log().gather(-1, labels.clamp(min=0)[..., None])[..., 0]
+    return -picked[asked].sum() / asked.sum().clamp(min=1)
+
+
+@mlm_loss.mistake(
     "a mean over everything, then times the share of labelled (a number times weights)",
     think="how often has been divided?",
 )
@@ -639,6 +703,15 @@ def plain_exponential(logits, labels):
     asked = labels != -100
     picked = logits.gather(-1, labels.clamp(min=0)[..., None])[..., 0]
     return (logits.exp().sum(-1).log() - picked)[asked].sum() / asked.sum().clamp(min=1)
+
+
+@mlm_loss.mistake(
+    "exp divided by the sum of exp, without taking off the largest score: ∞/∞", think="what is exp(500) in float32?"
+)
+def softmax_by_hand(logits, labels):
+    asked = labels != -100
+    chance = logits.exp() / logits.exp().sum(-1, keepdim=True)
+    return -chance.log().gather(-1, labels.clamp(min=0)[..., None])[..., 0][asked].sum() / asked.sum().clamp(min=1)
 
 
 @mlm_loss.mistake("logarithm to base 2", think="which logarithm is meant when a loss starts at ln V?")
@@ -730,6 +803,14 @@ def places_from_one(hidden, positions):
 )
 def every_text_for_each(hidden, positions):
     return hidden[:, positions]
+
+
+@gather_positions.mistake(
+    "torch.gather with positions of shape (B, M, 1): one feature alone",
+    think="how many features shall each place give?",
+)
+def one_feature(hidden, positions):
+    return hidden.gather(1, positions[..., None])
 
 
 @gather_positions.mistake("the first M vectors, whatever was asked", think="what is positions for?")

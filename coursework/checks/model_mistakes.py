@@ -1,5 +1,6 @@
 """What students really get wrong in unit 06, as code: each must be rejected and called by its name."""
 
+import copy
 import math
 import re
 
@@ -345,7 +346,10 @@ def feed_forward_dropout_forgotten(
     return _layer(hidden, weights, num_heads, attention_mask, *rates, drops=(True, False))
 
 
-@encoder_layer.mistake("dropout forgotten on the attention weights", think="what is attention_dropout_p for?")
+@encoder_layer.mistake(
+    "attention_dropout_p never used: no dropout on the attention weights, or that of dropout_p",
+    think="what is attention_dropout_p for?",
+)
 def attention_dropout_forgotten(
     hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
 ):
@@ -392,6 +396,19 @@ def dropout_inside_feed_forward(
 
     rates = (dropout_p, attention_dropout_p, training)
     return _layer(hidden, weights, num_heads, attention_mask, *rates, act=act, drops=(True, False))
+
+
+@encoder_layer.mistake(
+    "a fourth dropout, on the inner features of feed-forward",
+    think="how many places does the picture of the layer show?",
+)
+def dropout_inside_too(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    def act(x):
+        return _drop(F.gelu(x), dropout_p, training)
+
+    return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, act=act)
 
 
 @encoder_layer.mistake(
@@ -468,6 +485,27 @@ def _hiding(hide):
     return attend
 
 
+@encoder_layer.mistake("the scores multiplied by the mask", think="what does softmax make of a score of 0?")
+def mask_multiplied(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    attend = _hiding(lambda scores, mask: scores * mask[:, None, None, :])
+    rates = (dropout_p, attention_dropout_p, training)
+    return _layer(hidden, weights, num_heads, attention_mask, *rates, attend=attend)
+
+
+@encoder_layer.mistake(
+    "the rows of padded tokens hidden instead of their columns",
+    think="rows look, columns are looked at: who is to be hidden?",
+)
+def mask_on_the_rows(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    attend = _hiding(lambda scores, mask: scores.masked_fill(mask[:, None, :, None] == 0, -1e9))
+    rates = (dropout_p, attention_dropout_p, training)
+    return _layer(hidden, weights, num_heads, attention_mask, *rates, attend=attend)
+
+
 @encoder_layer.mistake(
     "the mask added to the scores as 1 and 0", think="by what factor does adding 1 to a score change a weight?"
 )
@@ -514,6 +552,54 @@ def scaled_by_model_width(
 @encoder_layer.mistake("scores that are not scaled", think="how does the spread of a score grow with d?")
 def not_scaled(hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False):
     attend = _attending(scale=1.0)
+    return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, attend=attend)
+
+
+@encoder_layer.mistake("key and value exchanged", think="with which of the two does a query meet?")
+def key_and_value_exchanged(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    def attend(hidden, weights, num_heads, mask, p, training):
+        return _attend(hidden, weights, num_heads, mask, p, training, names="qvk")
+
+    return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, attend=attend)
+
+
+@encoder_layer.mistake(
+    "heads merged without transposing back", think="which axis must stand beside d when heads become one vector?"
+)
+def merged_without_transposing(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    def attend(hidden, weights, num_heads, mask, p, training):
+        query, key, value = (
+            _linear(hidden, weights, name).unflatten(2, (num_heads, -1)).transpose(1, 2)
+            for name in ("query", "key", "value")
+        )
+        scores = query @ key.mT / math.sqrt(query.size(-1))
+        if mask is not None:
+            scores = scores + (1 - mask[:, None, None, :].to(scores.dtype)) * -1e9
+        context = _drop(scores.softmax(-1), p, training) @ value
+        return _linear(context.reshape(hidden.shape), weights, "output")
+
+    return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, attend=attend)
+
+
+@encoder_layer.mistake("softmax over the queries", think="which weights should add up to 1: a row's or a column's?")
+def softmax_over_queries(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    def attend(hidden, weights, num_heads, mask, p, training):
+        query, key, value = (
+            _linear(hidden, weights, name).unflatten(2, (num_heads, -1)).transpose(1, 2)
+            for name in ("query", "key", "value")
+        )
+        scores = query @ key.mT / math.sqrt(query.size(-1))
+        if mask is not None:
+            scores = scores + (1 - mask[:, None, None, :].to(scores.dtype)) * -1e9
+        context = _drop(scores.softmax(-2), p, training) @ value
+        return _linear(context.transpose(1, 2).flatten(2), weights, "output")
+
     return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, attend=attend)
 
 
@@ -601,8 +687,33 @@ class OneObject(_Stack):
 )
 class PlainList(_Stack):
     def __init__(self, make_layer, num_layers):
-        super().__init__(make_layer, 0)
+        nn.Module.__init__(self)
         self.layers = [make_layer() for _ in range(num_layers)]
+
+
+@Encoder.mistake("make_layer itself in the list, not what it makes", think="what do round brackets after a name do?")
+class NotCalled(_Stack):
+    def __init__(self, make_layer, num_layers):
+        nn.Module.__init__(self)
+        self.layers = nn.ModuleList([make_layer for _ in range(num_layers)])
+
+
+@Encoder.mistake(
+    "one layer copied L times: all begin with the same weights", think="how many times is make_layer called?"
+)
+class Copies(_Stack):
+    def __init__(self, make_layer, num_layers):
+        nn.Module.__init__(self)
+        first = make_layer()
+        self.layers = nn.ModuleList(copy.deepcopy(first) for _ in range(num_layers))
+
+
+@Encoder.mistake(
+    "all states returned, also where only the last is asked for", think="what does all_states=False ask for?"
+)
+class AlwaysAllStates(_Stack):
+    def forward(self, hidden, attention_mask=None, all_states=False):
+        return super().forward(hidden, attention_mask, True)
 
 
 @Encoder.mistake(
@@ -1036,6 +1147,18 @@ def position_ids_unexpected(state, wanted):
     return _load(state, wanted, left_out=lambda name: name.startswith("cls."))
 
 
+@load_weights.mistake("every name with “cls” in it left out", think="where in a name does the head's cls. stand?")
+def cls_anywhere(state, wanted):
+    return _load(state, wanted, left_out=lambda name: name == "embeddings.position_ids" or "cls" in name)
+
+
+@load_weights.mistake(
+    "every name with “position” in it left out", think="is the table of positions learned, or a list 0, 1, 2 …?"
+)
+def positions_left_out(state, wanted):
+    return _load(state, wanted, left_out=lambda name: "position" in name or name.startswith("cls."))
+
+
 @load_weights.mistake("the heads (cls. …) taken for unexpected tensors", think="whose are the names with cls.?")
 def heads_unexpected(state, wanted):
     return _load(state, wanted, left_out=lambda name: name == "embeddings.position_ids")
@@ -1166,6 +1289,12 @@ def bert_without_segments(input_ids, token_type_ids, attention_mask, weights, nu
 def positions_from_one(input_ids, token_type_ids, attention_mask, weights, num_heads):
     x = _embed(input_ids, token_type_ids, weights, start=1)
     return _whole(input_ids, token_type_ids, attention_mask, weights, num_heads, x=x)
+
+
+@bert.mistake("positions forgotten", think="how does the model know that “dog bites man” is not “man bites dog”?")
+def bert_without_positions(input_ids, token_type_ids, attention_mask, weights, num_heads):
+    key = "embeddings.position_embeddings.weight"
+    return _whole(input_ids, token_type_ids, attention_mask, weights | {key: 0 * weights[key]}, num_heads)
 
 
 @bert.mistake("no LayerNorm after the embeddings", think="what follows the sum of the three vectors?")

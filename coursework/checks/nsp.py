@@ -83,7 +83,8 @@ class _Documents:
         if flat != right:
             lost, extra = [s for s in right if s not in flat], [s for s in flat if s not in right]
             why = f"missing is “{lost[0]}”" if lost else f"“{extra[0]}” is none" if extra else "some come twice"
-            return f"{len(flat)} sentences, expected {len(right)}: {why}"
+            many = "1 sentence" if len(flat) == 1 else f"{len(flat)} sentences"
+            return f"{many}, expected {len(right)}: {why}"
         if list(map(len, got)) != list(map(len, want)):
             return f"documents of {_counts(got)} sentences, expected {_counts(want)}"
         return None
@@ -284,7 +285,7 @@ class _Pair:
         self.a, self.b, self.label, self.used = answer.value
         for name, segment in (("a", self.a), ("b", self.b)):
             if not segment:
-                return f"{name} is empty: each segment has at least one sentence"
+                return "a segment is empty: each has at least one sentence"
             if not isinstance(segment, list) or not all(isinstance(sentence, list) for sentence in segment):
                 return f"{name} holds numbers, expected a list of sentences, each a list of its own"
         self.place_a, self.place_b = self.library.run(self.a), self.library.run(self.b)
@@ -483,7 +484,7 @@ class _Order:
         self.a, self.b, self.label = answer.value
         for name, segment in (("a", self.a), ("b", self.b)):
             if not segment:
-                return f"{name} is empty: each segment has at least one sentence"
+                return "a segment is empty: each has at least one sentence"
             if not isinstance(segment, list) or not all(isinstance(sentence, list) for sentence in segment):
                 return f"{name} holds numbers, expected a list of sentences, each a list of its own"
         self.first, self.second = self.library.run(self.a), self.library.run(self.b)

@@ -70,6 +70,57 @@ def last_document_lost(text):
     return documents
 
 
+@read_documents.mistake(
+    "the last document forgotten where the text ends without an empty line",
+    think="what is in your hands when the loop ends?",
+)
+def last_document_lost_without_an_end(text):
+    documents, current = [], []
+    for line in text.split("\n"):
+        if line.strip():
+            current.append(line.strip())
+        elif current:
+            documents.append(current)
+            current = []
+    return documents
+
+
+@read_documents.mistake(
+    "split at '\\n\\n': more empty lines than one, or one with a blank in it, are not seen",
+    think="what does split give between four ends of line in a row?",
+)
+def split_at_two_ends(text):
+    return [block.split("\n") for block in text.split("\n\n")]
+
+
+@read_documents.mistake(
+    "split at '\\n\\n', then the sentences tidied, but not the documents",
+    think="what stands before the first '\\n\\n'?",
+)
+def split_at_two_ends_and_stripped(text):
+    return [[line.strip() for line in block.split("\n") if line.strip()] for block in text.split("\n\n")]
+
+
+@read_documents.mistake(
+    "split at '\\n\\n': a line that holds only white space ends no document there",
+    think="what stands between the two ends of line?",
+)
+def split_at_two_ends_and_tidied(text):
+    return [document for document in split_at_two_ends_and_stripped(text) if document]
+
+
+@read_documents.mistake("white space taken off the end only", think="which sides does rstrip leave?")
+def end_stripped_only(text):
+    documents, current = [], []
+    for line in [*text.splitlines(), ""]:
+        if line.strip():
+            current.append(line.rstrip())
+        elif current:
+            documents.append(current)
+            current = []
+    return documents
+
+
 @read_documents.mistake("the end of the line left at each sentence", think="what does strip do?")
 def ends_of_lines_left(text):
     documents, current = [], []
@@ -372,6 +423,13 @@ def random_b_full_length(documents, number, start, target):
     return _pair(documents, number, start, target, room=lambda target, a: target)
 
 
+@make_pair.mistake(
+    "B empty where A alone fills the target: no token of room is left", think="how many sentences has B at least?"
+)
+def no_room_left(documents, number, start, target):
+    return _pair(documents, number, start, target, room=lambda target, a: target - _length(a))
+
+
 @make_pair.mistake("the random B up to the end of its document", think="how much room has A left?")
 def random_b_to_the_end(documents, number, start, target):
     return _pair(documents, number, start, target, room=lambda target, a: 10**9)
@@ -642,7 +700,9 @@ def overwritten(sentences):
     return a, b, label
 
 
-@order_pair.mistake("a cut of 0 is possible: an empty segment", think="which cuts leave both with a sentence?")
+@order_pair.mistake(
+    "a cut of 0 or of everything is possible: an empty segment", think="which cuts leave both with a sentence?"
+)
 def empty_half(sentences):
     cut = random.choice((0, len(sentences)))
     if random.random() < 0.5:
@@ -912,6 +972,23 @@ def clipped(logits, labels):
 @nsp_loss.mistake("the value is right but cut off from the gradient", think="does .item() or .detach() stand there?")
 def loss_detached(logits, labels):
     return _mean(logits, labels).detach()
+
+
+@nsp_loss.mistake(
+    "log of softmax in two steps: −∞ when a probability rounds to 0",
+    think="what is log(softmax(x)) of a score 200 below?",
+)
+def log_of_softmax(logits, labels):
+    asked = labels != -100
+    picked = logits.softmax(-1)[asked].log().gather(-1, labels[asked][:, None])
+    return -picked.sum() / asked.sum().clamp(min=1)
+
+
+@nsp_loss.mistake("1 minus the probability, no logarithm", think="what does −ln p do that 1 − p does not?")
+def one_minus_probability(logits, labels):
+    asked = labels != -100
+    picked = logits.softmax(-1)[asked].gather(-1, labels[asked][:, None])
+    return (1 - picked).sum() / asked.sum().clamp(min=1)
 
 
 # ---------------------------------------------------------------- 05.7 pre-training loss

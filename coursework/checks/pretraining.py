@@ -57,7 +57,7 @@ def where_parameters_go(function, layers, width, frozen, names):
         def __init__(self):
             super().__init__()
             self.word = nn.Embedding(11, width)
-            self.position = nn.Parameter(torch.zeros(5, width))
+            self.position_embeddings = nn.Parameter(torch.zeros(5, width))
             self.gamma, self.beta = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
             self.layers = nn.ModuleList(Layer() for _ in range(layers))
             self.decoder = nn.Linear(width, 11)
@@ -67,7 +67,10 @@ def where_parameters_go(function, layers, width, frozen, names):
     known = dict(model.named_parameters(remove_duplicate=False))
     for name in frozen:
         known[name].requires_grad_(False)
-    first, second = (list(group) for group in function(model))
+    groups = list(function(model))
+    if any(isinstance(group, dict) for group in groups):
+        return {"not a parameter of the model": "dictionary"}
+    first, second = (list(group) for group in groups)
     strange = [type(p).__name__ for p in first + second if not any(p is q for q in known.values())]
     if strange:
         return {"not a parameter of the model": strange[0]}
@@ -82,13 +85,13 @@ def where_parameters_go(function, layers, width, frozen, names):
 def _(new: Inputs):
     layers, width = new.random.randrange(2, 4), new.random.randrange(3, 8)
     inside = [f"layers.{i}." for i in range(layers)]
-    frozen = ["position", new.random.choice(inside) + "query.bias"]
+    frozen = ["position_embeddings", new.random.choice(inside) + "query.bias"]
 
     def case(part: str, names: list[str], want: str, frozen: Iterable[str] = ()) -> Case:
         call = Call((layers, width, list(frozen), names), driver=Probe.of(where_parameters_go))
         return Case(part, (call,), holds=lambda a: _all_in(a, want), loose=True)
 
-    matrices = ["position", *(i + name for i in inside for name in ("query.weight", "up"))]
+    matrices = ["position_embeddings", *(i + name for i in inside for name in ("query.weight", "up"))]
     yield case("matrices", matrices, "decay")
     yield case(
         "biases", ["decoder.bias", *(i + name for i in inside for name in ("query.bias", "up_bias"))], "no decay"
@@ -104,6 +107,8 @@ def _(new: Inputs):
 def _all_in(answer: Answer, want: str) -> str | None:
     for name, where in answer.value.items():
         if name.startswith("not a"):
+            if where == "dictionary":
+                return "the groups are dictionaries: expected two lists of parameters"
             return f"the groups hold a {where}, not the parameters of the model themselves"
         if where != want:
             told = {"decay": "among those with decay", "no decay": "among those without decay",

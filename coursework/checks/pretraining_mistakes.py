@@ -56,6 +56,14 @@ def names_that_do_not_fit(model):
     return _sorted_out(model, lambda name, p: not any(word in name for word in ("bias", "LayerNorm.weight")))
 
 
+@decay_groups.mistake(
+    "the optimizer's groups, as dictionaries", think="what is asked for: two lists, or what AdamW takes?"
+)
+def as_dictionaries(model):
+    decay, none = _sorted_out(model, lambda name, p: p.dim() > 1)
+    return [{"params": decay, "weight_decay": 0.01}, {"params": none, "weight_decay": 0.0}]
+
+
 @decay_groups.mistake("the two groups swapped", think="which group comes first?")
 def swapped(model):
     return _sorted_out(model, lambda name, p: p.dim() < 2)
@@ -237,6 +245,28 @@ def one_step_late(step, warmup, total, peak):
 )
 def both_at_once(step, warmup, total, peak):
     return _rate(step, warmup, total, peak, up=lambda s, w, t, p: p * (s + 1) / w * (t - s) / t)
+
+
+@learning_rate.mistake(
+    "the warm-up one step too long: <= where < belongs", think="which rate has the step number warmup?"
+)
+def warm_up_to_the_end(step, warmup, total, peak):
+    return peak * (step + 1) / warmup if step <= warmup and warmup else _rate(step, warmup, total, peak)
+
+
+@learning_rate.mistake("a fall that begins one step too early", think="which rate has the step number warmup?")
+def falls_one_step_early(step, warmup, total, peak):
+    return _rate(step, warmup, total, peak, down=lambda s, w, t, p: p * (t - s - 1) / max(1, t - w))
+
+
+@learning_rate.mistake(
+    "Google's first program: the first step has the rate 0, and the fall is counted from step 0",
+    think="what are the rates of the first step, and of the two around the end of the warm-up?",
+)
+def schedule_of_google(step, warmup, total, peak):
+    if step < warmup:
+        return peak * step / warmup
+    return peak * max(0.0, 1 - step / total)
 
 
 @learning_rate.mistake("steps counted from 1", think="which number has the first step?")
@@ -441,6 +471,22 @@ def corrected_kept(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), eps=
 def one_step_more(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01,
                   bias_correction=True):  # fmt: skip
     return _adam(parameter, gradient, m, v, step + 1, lr, betas, eps, weight_decay, bias_correction)
+
+
+@adamw_step.mistake("step − 1 in the correction: 1 − β⁰ is 0", think="what is the number of the first step here?")
+def one_step_less(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01,
+                  bias_correction=True):  # fmt: skip
+    return _adam(parameter, gradient, m, v, step - 1, lr, betas, eps, weight_decay, bias_correction)
+
+
+@adamw_step.mistake("β · step instead of β to the power of step", think="what is 1 − 0.9 · 2, and what 1 − 0.9²?")
+def step_times_beta(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01,
+                    bias_correction=True):  # fmt: skip
+    def direction(m, v, first, second, eps):
+        first, second = (1 - betas[0] * step, 1 - betas[1] * step) if bias_correction else (1.0, 1.0)
+        return (m / first) / ((v / second).sqrt() + eps)
+
+    return _adam(parameter, gradient, m, v, step, lr, betas, eps, weight_decay, bias_correction, direction)
 
 
 @adamw_step.mistake("1 − β without the power of step", think="does your correction fade as the steps go on?")

@@ -507,6 +507,11 @@ def _first_of(is_context):
     return list(is_context).index(True)
 
 
+@span_targets.mistake("`if not start`: an answer that begins at character 0 taken for none", think="what is `not 0`?")
+def zero_is_none(offsets, is_context, start, end):
+    return (0, 0) if not start else _span(offsets, is_context, start, end) or (0, 0)
+
+
 @span_targets.mistake("the last piece one too far: the place after it", think="is the last piece a part of the answer?")
 def exclusive_last(offsets, is_context, start, end):
     found = _span(offsets, is_context, start, end)
@@ -747,6 +752,19 @@ def two_at_least(logits, is_context, max_pieces=30, threshold=0.0):
     return _answered(logits, _pairs(is_context, 1, max(2, max_pieces)), threshold, _sum)
 
 
+@best_span.mistake("as good as no answer is enough: >= where > belongs", think="greater, or at least as great?")
+def ties_answered(logits, is_context, max_pieces=30, threshold=0.0):
+    pair = _answered(logits, _pairs(is_context, 0, max_pieces), -math.inf, _sum)
+    none = float(logits[0, 0] + logits[0, 1])
+    return pair if float(logits[pair[0], 0] + logits[pair[1], 1]) >= none + threshold else (0, 0)
+
+
+@best_span.mistake("the search begun with a best score of 0", think="may all scores of a passage be below 0?")
+def begins_at_zero(logits, is_context, max_pieces=30, threshold=0.0):
+    pairs = [(i, j) for i, j in _pairs(is_context, 0, max_pieces) if float(logits[i, 0] + logits[j, 1]) > 0]
+    return _answered(logits, pairs, threshold, _sum) if pairs else (0, 0)
+
+
 @best_span.mistake("pieces outside the passage allowed", think="may an answer lie in the question?")
 def anywhere(logits, is_context, max_pieces=30, threshold=0.0):
     everywhere = torch.ones_like(is_context)
@@ -891,6 +909,16 @@ def _without(step):
 @exact_match_and_f1.mistake("no normalising at all", think="is “The bridge.” another answer than “bridge”?")
 def not_normalised(prediction, answers):
     return _scored(prediction, answers, str.split, match=lambda said, true: float(said == true))
+
+
+@exact_match_and_f1.mistake("exact match in any order of the words", think="is “dog bites man” the same as “man bites dog”?")
+def order_ignored(prediction, answers):
+    return _scored(prediction, answers, match=lambda said, true: float(sorted(said) == sorted(true)))
+
+
+@exact_match_and_f1.mistake("F1 first, exact match second", think="in which order are they asked for?")
+def scores_exchanged(prediction, answers):
+    return _scored(prediction, answers)[::-1]
 
 
 @exact_match_and_f1.mistake("capitals not lowered", think="is “Bridge” another answer than “bridge”?")
