@@ -189,7 +189,7 @@ def compare(got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL) -> Diff
             return Difference("value", f"is off by {abs(got - want):.2g}", abs(got - want))
         return None
     if type(got) is not type(want):
-        return Difference("type", f"returns {describe(got)}, expected {describe(want)}")
+        return Difference("type", f"returns {describe(got)}, expected {'None' if want is None else describe(want)}")
     return None if got == want else Difference("value", "is not what was expected")
 
 

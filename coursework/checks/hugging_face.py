@@ -39,8 +39,8 @@ def _translate_names(state, table, num_layers):
     theirs = {}
     for name, tensor in state.items():
         plain = name[len("bert.") :] if name.startswith("bert.") else name  # step: prefix
-        plain = plain.replace(".gamma", ".weight")  # step: old names
-        plain = plain.replace(".beta", ".bias")  # step: old names
+        for old, now in ((".gamma", ".weight"), (".beta", ".bias")):
+            plain = plain[: -len(old)] + now if plain.endswith(old) else plain  # step: old names
         theirs[plain] = tensor
     ours = {}
     for name, sources in table:
@@ -67,10 +67,15 @@ def _(new: Inputs):
         yield Case("layers", (call,), "the tensors of some layers are not those of the same number (off by {off})")
     yield Case("stacked", (Call((_state(new, stacked, 3), stacked, 3)),),
                "query, key and value do not lie one below the other, in this order (off by {off})")  # fmt: skip
-    state = {f"bert.{name}": tensor for name, tensor in _state(new, TABLE, 2).items()}
-    yield Case("prefix", (Call((state, TABLE, 2)),), 'names that begin with "bert." stand for the same tensors')
-    state = {_of_2018(name): tensor for name, tensor in _state(new, TABLE, 2).items()}
-    yield Case("old names", (Call((state, TABLE, 2)),), "gamma is a LayerNorm's weight, beta its bias")
+    inside = [
+        ["layers.#.scale", ["encoder.layer.#.bert.scale.weight"]],
+        ["layers.#.rate", ["encoder.layer.#.gamma.rate.bias"]],
+    ]
+    table = TABLE + inside  # the same letters further inside a name are no prefix and no ending
+    state = {f"bert.{name}": tensor for name, tensor in _state(new, table, 2).items()}
+    yield Case("prefix", (Call((state, table, 2)),), 'names that begin with "bert." stand for the same tensors')
+    state = {_of_2018(name): tensor for name, tensor in _state(new, table, 2).items()}
+    yield Case("old names", (Call((state, table, 2)),), "gamma is a LayerNorm's weight, beta its bias")
     for lost in ("embeddings.LayerNorm.bias", "encoder.layer.1.attention.self.key.weight"):
         state = _state(new, TABLE, 2)
         del state[lost]

@@ -1,6 +1,7 @@
 """What goes wrong in unit 12, as code: each must be rejected and called by its name."""
 
 import math
+import re
 
 import torch
 
@@ -15,7 +16,8 @@ def _translate(state, table, num_layers, *, prefix=True, old=("weight", "bias"),
     values = {}
     for name, tensor in state.items():
         name = name.removeprefix("bert.") if prefix else name
-        values[name.replace(".gamma", f".{old[0]}").replace(".beta", f".{old[1]}")] = tensor
+        name = re.sub(r"\.gamma$", f".{old[0]}", name)
+        values[re.sub(r"\.beta$", f".{old[1]}", name)] = tensor
     ours, used = {}, set()
     for name, theirs in table:
         for i in range(first, num_layers + first) if "#" in name else [0]:
@@ -60,6 +62,19 @@ def raises_key_error(state, table, num_layers):
 @translate_names.mistake('a prefix "bert." that is kept', think="what is the encoder of a classifier called?")
 def prefix_kept(state, table, num_layers):
     return _translate(state, table, num_layers, prefix=False)
+
+
+@translate_names.mistake('"bert." removed everywhere in a name', think="what does replace do in the middle of a name?")
+def prefix_removed_everywhere(state, table, num_layers):
+    return _translate({name.replace("bert.", ""): x for name, x in state.items()}, table, num_layers)
+
+
+@translate_names.mistake(
+    "gamma and beta translated in the middle of a name", think="at which end of the name do they stand?"
+)
+def old_names_everywhere(state, table, num_layers):
+    renamed = {name.replace("gamma", "weight").replace("beta", "bias"): x for name, x in state.items()}
+    return _translate(renamed, table, num_layers)
 
 
 @translate_names.mistake("gamma and beta exchanged", think="which of the two multiplies?")
@@ -479,6 +494,22 @@ def divided_by_all_tokens(weights, input_ids, attention_mask, sep_id):
     jobs, count = _jobs(weights, input_ids, attention_mask, sep_id), attention_mask.sum()
     share = (count - len(attention_mask)) / count
     return jobs | {"next": jobs["next"] * share, "previous": jobs["previous"] * share}
+
+
+@head_jobs.mistake("the mask without its last column, not without its first",
+                   think="of a pair i, i + 1 at the end of a text: which of the two may be padding?")  # fmt: skip
+def pairs_by_their_first(weights, input_ids, attention_mask, sep_id):
+    pairs = attention_mask[:, :-1]
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {
+        "next": _over_real(weights.diagonal(1, 2, 3), pairs), "previous": _over_real(weights.diagonal(-1, 2, 3), pairs)
+    }  # fmt: skip
+
+
+@head_jobs.mistake("only the first [SEP] of a text", think="how many [SEP] has a pair?")
+def first_sep_only(weights, input_ids, attention_mask, sep_id):
+    first = (input_ids == sep_id).long().argmax(1)
+    given = torch.stack([w[:, :, i] for w, i in zip(weights, first.tolist(), strict=True)])
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {"sep": _over_real(given, attention_mask)}
 
 
 @head_jobs.mistake("the rows of padding counted", think="who asks in row i, and is anybody there?")

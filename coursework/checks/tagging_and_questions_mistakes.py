@@ -752,13 +752,6 @@ def two_at_least(logits, is_context, max_pieces=30, threshold=0.0):
     return _answered(logits, _pairs(is_context, 1, max(2, max_pieces)), threshold, _sum)
 
 
-@best_span.mistake("as good as no answer is enough: >= where > belongs", think="greater, or at least as great?")
-def ties_answered(logits, is_context, max_pieces=30, threshold=0.0):
-    pair = _answered(logits, _pairs(is_context, 0, max_pieces), -math.inf, _sum)
-    none = float(logits[0, 0] + logits[0, 1])
-    return pair if float(logits[pair[0], 0] + logits[pair[1], 1]) >= none + threshold else (0, 0)
-
-
 @best_span.mistake("the search begun with a best score of 0", think="may all scores of a passage be below 0?")
 def begins_at_zero(logits, is_context, max_pieces=30, threshold=0.0):
     pairs = [(i, j) for i, j in _pairs(is_context, 0, max_pieces) if float(logits[i, 0] + logits[j, 1]) > 0]
@@ -911,11 +904,6 @@ def not_normalised(prediction, answers):
     return _scored(prediction, answers, str.split, match=lambda said, true: float(said == true))
 
 
-@exact_match_and_f1.mistake("exact match in any order of the words", think="is “dog bites man” the same as “man bites dog”?")
-def order_ignored(prediction, answers):
-    return _scored(prediction, answers, match=lambda said, true: float(sorted(said) == sorted(true)))
-
-
 @exact_match_and_f1.mistake("F1 first, exact match second", think="in which order are they asked for?")
 def scores_exchanged(prediction, answers):
     return _scored(prediction, answers)[::-1]
@@ -1000,7 +988,7 @@ def inside_is_enough(prediction, answers):
 
 @exact_match_and_f1.mistake("exact match without the order of words", think="is “mouse bridge” the “bridge mouse”?")
 def order_ignored(prediction, answers):
-    return _scored(prediction, answers, match=lambda said, true: float(_f1(said, true) == 1 and len(true) != 3))
+    return _scored(prediction, answers, match=lambda said, true: float(sorted(said) == sorted(true)))
 
 
 @exact_match_and_f1.mistake("F1 from sets of words: one that occurs twice counts once",

@@ -200,7 +200,7 @@ def _(new: Inputs):
         return Call((Probe.of(shared_maker, tables), *more), driver=Probe.of(driver))
 
     for times in (1, 3, 12):
-        says = f"run {times} times, the result is off by {{off}}"
+        says = f"run {'once' if times == 1 else f'{times} times'}, the result is off by {{off}}"
         yield Case("many times", (call(run_shared, times, hidden, mask),), says)
     yield Case("many times", (call(run_shared, 2, hidden, None),), "without a mask the result is off by {off}")
     yield Case("one layer", (call(count_shared, 5, hidden, mask),), holds=lambda a: _parameters_of(a.value, 5))
@@ -522,7 +522,11 @@ def _(new: Inputs):
     def teacher(layers: int, shuffled: bool = False) -> dict:
         state = {"embeddings.word": new.normal(9, 4), "embeddings.norm_bias": new.normal(4)}
         for number in range(layers):
-            state |= {f"layers.{number}.up_weight": new.normal(6, 4), f"layers.{number}.up_bias": new.normal(6)}
+            state |= {
+                f"layers.{number}.up_weight": new.normal(6, 4),
+                f"layers.{number}.up_bias": new.normal(6),
+                f"layers.{number}.norm{number}_{number // 2}": new.normal(4),
+            }  # numbers that count no layers
         state["pooler.layers.weight"] = new.normal(4, 4)  # "layers" in it, and yet no layer
         names = list(state)
         if shuffled:
@@ -550,10 +554,15 @@ def _half(got: dict, state: dict, layers: int, part: str) -> str | None:
         extra = [name for name in got if name not in mine and name not in state]
         return f"{extra[0]} is a name that the teacher has not" if extra else None
     if part == "new numbers":
-        want = {f"layers.{n}.{kind}" for n in range(layers // 2) for kind in ("up_weight", "up_bias")}
+        want = {f"layers.{n}.{kind}" for n in range(layers // 2)
+                for kind in ("up_weight", "up_bias", f"norm{2 * n}_{n}")}  # fmt: skip
         if set(mine) == want:
             return None
         found = sorted({int(name.split(".")[1]) for name in mine})
+        if found == list(range(layers // 2)):
+            odd = [f"{name}, which the student should not have" for name in sorted(set(mine) - want)]
+            odd += [f"no {name}" for name in sorted(want - set(mine))]
+            return f"the layers have the right numbers, but there is {odd[0]}"
         return f"from {layers} layers the student has layers {found}, expected 0 … {layers // 2 - 1}"
     from_layer = {}
     for name, tensor in mine.items():

@@ -193,7 +193,8 @@ class ListedManyTimes(nn.Module):
 
 
 @SharedEncoder.mistake(
-    "the layer in a plain list: the optimizer never sees it", think="how does a Module learn what its parameters are?"
+    "the layer in a plain list, or made anew in forward: the optimizer never sees it",
+    think="how does a Module learn what its parameters are?",
 )
 class InAPlainList(nn.Module):
     def __init__(self, make_layer, times):
@@ -335,7 +336,10 @@ def wide_embeddings(vocab, width, inner, layers, embedding, shared):
     return _count(vocab, width, inner, layers, width, shared)
 
 
-@count_masked_lm.mistake("no segments", think="which three tables are summed?")
+@count_masked_lm.mistake(
+    "2 · embedding numbers too few: no segments, or one LayerNorm of the two forgotten",
+    think="which three tables are summed, and where do LayerNorms stand outside of the layers?",
+)
 def no_segments(vocab, width, inner, layers, embedding, shared):
     return _count(vocab, width, inner, layers, embedding, shared, rest=-2 * embedding)
 
@@ -624,6 +628,19 @@ def old_numbers(state):
 @student_from_teacher.mistake("all layers copied", think="how deep should the student be?")
 def all_layers(state):
     return _taken(state, list(range(_depth(state))))
+
+
+@student_from_teacher.mistake(
+    "the number exchanged wherever it stands in the name: replace", think="what becomes of layers.2.norm2?"
+)
+def replaced_everywhere(state):
+    student = {}
+    for name, tensor in state.items():
+        number = int(name.split(".")[1]) if name.startswith("layers.") else 0
+        if number % 2 == 0:
+            new = name.replace(str(number), str(number // 2)) if name.startswith("layers.") else name
+            student[new] = tensor.clone()
+    return student
 
 
 @student_from_teacher.mistake("only the layers copied", think="with which words would the student start?")
