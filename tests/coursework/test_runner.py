@@ -218,6 +218,13 @@ def test_what_holds_the_answers_is_refused_also_through_a_helper():
     assert "bert_minimal" in reply["error"]["message"]
 
 
+def test_an_error_inside_pythons_own_modules_is_told_with_the_students_line():
+    def fails(x):
+        return random.randint(1, 0)  # my line
+
+    assert ask(fails, torch.zeros(2))["error"]["line"] == "return random.randint(1, 0)  # my line"
+
+
 def test_errors_carry_the_students_own_line():
     def fails(x):
         return x @ torch.ones(7, 7)  # the line

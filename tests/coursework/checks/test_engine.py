@@ -11,11 +11,14 @@ from coursework import checks
 from coursework.checks.engine import (
     ATOL,
     RTOL,
+    Answer,
     Call,
     Case,
     Exercise,
     Inputs,
     Part,
+    _alike,
+    _gap,
     _read,
     compare,
     describe,
@@ -267,6 +270,31 @@ def test_a_mistake_is_named_only_when_the_numbers_are_its_own():
     assert told.mistake == "three"
     assert "looks  like three where one was meant: your" in told.text()
     assert exercise.verdict(run_here({"line": lambda x: 2 * x + 3.01}), seed=0).mistake is None
+
+
+def test_a_tensor_left_out_is_the_same_mistake_with_no_gradient_and_with_one_of_zero():
+    value, zero = torch.ones(2), torch.zeros(3)
+    assert _gap(Answer(value, [None, value]), Answer(value, [zero, value])) == 0
+    assert _gap(Answer(value, [None, value]), Answer(value, [value, value])) == math.inf
+    assert _gap(Answer(value, None), Answer(value, [zero, zero])) == math.inf
+
+
+def test_a_mistake_of_chance_is_named_only_when_its_shares_are_near():
+    said = "split 72.1% / 9.8% / 18.1%: [MASK] too rare"
+    assert _alike(said, "split 71.8% / 10.2% / 18.0%: [MASK] too rare")
+    assert not _alike(said, "split 69.9% / 10.1% / 20.0%: [MASK] too rare")
+    assert not _alike(said, "split 72.1% / 9.8% / 18.1%: [MASK] too often")
+    assert _alike("most of the pieces (281) change", "most of the pieces (290) change")
+
+
+def test_errors_are_alike_when_they_name_the_same_tensors_in_other_words():
+    def failed(message, kind="ValueError"):
+        return Answer(error={"type": kind, "message": message, "line": ""})
+
+    ours = failed("missing ['layer.1.norm.bias'], extra ['layer.1.norm.beta']")
+    assert _gap(ours, failed("unexpected: layer.1.norm.beta; not there: layer.1.norm.bias")) == 0
+    assert _gap(ours, failed("missing layer.2.norm.bias, extra layer.2.norm.beta")) == math.inf
+    assert _gap(ours, failed("layer.1.norm.bias layer.1.norm.beta", "KeyError")) == math.inf
 
 
 def test_an_error_in_one_part_costs_that_part_alone():
