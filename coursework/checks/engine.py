@@ -638,11 +638,11 @@ def _no_gradient(grad: Any) -> bool:
 
 
 def _alike(said: str, told: str) -> bool:
-    """Two sentences about draws: equal but for the numbers, and shares within 1.5 in a hundred (chance moves them)."""
+    """Two sentences about draws: equal but for the numbers, and shares within 1.9 in a hundred (chance moves them)."""
     if _without_numbers(said) != _without_numbers(told):
         return False
     shares = [[float(share) for share in re.findall(r"(\d[\d.]*) ?%", text)] for text in (said, told)]
-    return len(shares[0]) == len(shares[1]) and all(abs(x - y) <= 1.5 for x, y in zip(*shares, strict=True))
+    return len(shares[0]) == len(shares[1]) and all(abs(x - y) <= 1.9 for x, y in zip(*shares, strict=True))
 
 
 def _gist(message: str) -> Any:

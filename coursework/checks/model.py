@@ -525,6 +525,9 @@ def _load_weights(state, wanted):
 
 @load_weights.canonical
 def _(value):
+    """In any order; of the words of a ValueError only the tensors that it names, in any of their spellings."""
+    if isinstance(value, dict) and set(value) == {"ValueError"}:
+        return {"ValueError": sorted({_clean(name) for name in re.findall(r"\w+(?:\.\w+)+", str(value["ValueError"]))})}
     return dict(sorted(value.items(), key=str)) if isinstance(value, dict) else value
 
 
