@@ -2,9 +2,10 @@
 
     python benchmarks/loss_curves.py --corpus my-model/corpus --out results      # corpus: of an earlier `pretrain`
 
-Each seed draws weights, batches and dropout; both sides see the same batches in the same order. Ours is the course's
-training step as it is (stream, bf16 weights with float32 masters, recorded graph); transformers' is BertForPreTraining
-under autocast with torch's AdamW, the same groups, clipping and schedule, each with its own initialisation. What is
+Each seed draws weights, batches and dropout; both sides start from the same weights and see the same batches in the
+same order (`--own-start`: transformers draws its weights itself, from a normal distribution that is not cut off).
+Ours is the course's training step as it is (stream, bf16 weights with float32 masters, recorded graph);
+transformers' is BertForPreTraining under autocast with torch's AdamW, the same groups, clipping and schedule. What is
 compared is the mean loss of a stretch of steps and, at the end, the loss on held-out documents, with the standard
 deviation over seeds beside it.
 """
@@ -14,6 +15,7 @@ import contextlib
 import json
 import os
 import statistics
+import tempfile
 import time
 from pathlib import Path
 
@@ -49,7 +51,9 @@ def padded(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {**found, "next_sentence_label": batch["follows"][real]}
 
 
-def run_ours(config: BertConfig, options: TrainOptions, dealt, held, device) -> tuple[list[float], float]:
+def run_ours(
+    config: BertConfig, options: TrainOptions, dealt, held, device, own_start: bool
+) -> tuple[list[float], float]:
     torch.manual_seed(options.seed)
     model, objective = PreTraining(config).to(device).train(), PreTrainingObjective()
     step, losses = Step(model, objective, options, device), []
@@ -66,13 +70,20 @@ def run_ours(config: BertConfig, options: TrainOptions, dealt, held, device) -> 
     return losses, (sums[0] / sums[1]).sum().item()
 
 
-def run_theirs(config: BertConfig, options: TrainOptions, dealt, held, device) -> tuple[list[float], float]:
+def run_theirs(
+    config: BertConfig, options: TrainOptions, dealt, held, device, own_start: bool
+) -> tuple[list[float], float]:
     import transformers
 
     torch.manual_seed(options.seed)
-    sizes = {k: v for k, v in config.to_hf().items() if k not in ("model_type", "id2label", "label2id")}
-    sdpa = transformers.BertConfig(**sizes, attn_implementation="sdpa")
-    model = transformers.BertForPreTraining(sdpa).to(device).train()
+    if own_start:
+        sizes = {k: v for k, v in config.to_hf().items() if k not in ("model_type", "id2label", "label2id")}
+        model = transformers.BertForPreTraining(transformers.BertConfig(**sizes, attn_implementation="sdpa"))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            PreTraining(config).save_pretrained(folder)
+            model = transformers.BertForPreTraining.from_pretrained(folder, attn_implementation="sdpa")
+    model = model.to(device).train()
     decay, plain = decay_groups(model)
     groups = [dict(params=decay, weight_decay=options.weight_decay), dict(params=plain, weight_decay=0.0)]
     optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.999), eps=1e-6, fused=True)
@@ -149,6 +160,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=SIDES)
+    parser.add_argument("--own-start", action="store_true")
     parser.add_argument("--workers", type=int, default=max(0, min(12, (os.cpu_count() or 1) - 2)))
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
@@ -173,7 +185,7 @@ def main() -> None:
             dealt = loader(batches, range(options.steps), chosen.workers)
             asked = loader(measured, range(MEASURE_FROM, MEASURE_FROM + HELD_OUT), 0)
             began = time.perf_counter()
-            losses, loss = run(config, options, dealt, asked, device)
+            losses, loss = run(config, options, dealt, asked, device, chosen.own_start)
             row[name] = {"losses": losses, "held_out": loss}
             print(f"seed {seed}, {name}: {losses[-1]:.3f}, held out {loss:.3f}, {time.perf_counter() - began:.0f} s",
                   flush=True)  # fmt: skip

@@ -141,8 +141,8 @@ def transformers_step(row: tuple, how: str):
 def our_step(row: tuple, how: str):
     import bert_minimal.model
     from bert_minimal.config import BertConfig
-    from bert_minimal.heads import MaskedLMHead, PreTraining
-    from bert_minimal.train.loop import FlatParameters, Step, TrainOptions
+    from bert_minimal.heads import PreTraining
+    from bert_minimal.train.loop import Step, TrainOptions
     from bert_minimal.train.pretrain import PreTrainingObjective
 
     if "F.dropout" in how:
@@ -151,12 +151,6 @@ def our_step(row: tuple, how: str):
         from torch.nn.attention import varlen
 
         varlen._should_use_cudnn = lambda device: True
-    if "float32 sums" in how:
-        FlatParameters.sum_over_processes = lambda flat: [torch.distributed.all_reduce(t) for t in flat.total]
-    if "wide vocabulary" in how:
-        MaskedLMHead.forward = padded_to_64
-    if "float32 residual" in how:
-        float32_residual()
     if "budget" in how:
         from torch._functorch import config as functorch_config
 
@@ -175,39 +169,8 @@ def our_step(row: tuple, how: str):
         step([batches[number % BATCHES]], 1e-4)
         return step.sums[0]
 
+    one.close = step.close  # type: ignore[attr-defined]
     return one
-
-
-def padded_to_64(head, x, word_embeddings):
-    """`MaskedLMHead.forward` with as many pieces as matrix products like; those added have the probability 0."""
-    import torch.nn.functional as F
-
-    from bert_minimal.model import layer_norm
-
-    more = -len(word_embeddings) % 64
-    x = F.gelu(F.linear(x, head.dense_weight, head.dense_bias), approximate=head.gelu_kind)
-    x = layer_norm(x, head.norm_weight, head.norm_bias, head.eps)
-    return F.linear(x, F.pad(word_embeddings, (0, 0, 0, more)), F.pad(head.decoder_bias, (0, more), value=-1e4))
-
-
-def float32_residual() -> None:
-    """What autocast does: sums and LayerNorm in float32, matrix products in bf16."""
-    from torch.nn import functional as F
-
-    import bert_minimal.heads
-    import bert_minimal.model
-
-    class Casting:
-        linear = staticmethod(lambda x, weight, bias=None: F.linear(x.to(weight.dtype), weight, bias))
-
-        def __getattr__(self, name):
-            return getattr(F, name)
-
-    def layer_norm(x, weight, bias, eps=1e-12):
-        return F.layer_norm(x.float(), weight.shape, weight.float(), bias.float(), eps)
-
-    for module in (bert_minimal.model, bert_minimal.heads):
-        module.F, module.layer_norm = Casting(), layer_norm
 
 
 def contend(pipe, name: str, row: tuple, steps: int, profile: bool) -> None:
@@ -314,16 +277,10 @@ def several_gpus(steps: int, out: Path) -> None:
     torch.cuda.set_stream(torch.cuda.Stream())
     name = "base 256 x 128"
     medians = {}
-    for how in (
-        "alone",
-        "together, float32 sums, no graph",
-        "together, float32 sums",
-        "together, no graph",
-        "together",
-    ):
-        if how.startswith("together"):
+    for how in ("alone", "together"):
+        if how == "together":
             start_processes()
-        step = our_step(ROWS[name], how)
+        step = our_step(ROWS[name], "ours")
         for number in range(WARM):
             step(number)
         rounds = []
@@ -335,14 +292,13 @@ def several_gpus(steps: int, out: Path) -> None:
             torch.cuda.synchronize()
             rounds.append((time.perf_counter() - start) / steps)
         medians[how] = flops_of(ROWS[name])[0] / statistics.median(rounds)
+        step.close()
         del step
         torch.cuda.empty_cache()
-        if rank == 0:
-            print(how, medians[how], flush=True)
-    ratios = {how: world * speed / medians["alone"] for how, speed in medians.items() if how != "alone"}
+    ratio = world * medians["together"] / medians["alone"]
     if rank == 0:
         found = dict(row=name, gpus=world, device=torch.cuda.get_device_name(), alone=medians["alone"])
-        found |= dict(together=world * medians["together"], ratio=ratios["together"], other_ways=ratios)
+        found |= dict(together=world * medians["together"], ratio=ratio)
         (out / "pretrain_gpus.json").write_text(json.dumps(found, indent=2) + "\n")
         print(found, flush=True)
     torch.distributed.destroy_process_group()

@@ -272,6 +272,10 @@ class Step:
         self.scaler.update()
         self.flat.refresh()
 
+    def close(self) -> None:
+        """Let the recorded graphs go: several processes can't part while a recording holds their connection."""
+        self.graphs.clear()
+
     def read(self) -> dict[str, float]:
         """Means since the last call, over all processes: NAME_loss, NAME_accuracy, loss; the last norm."""
         if distributed():
@@ -421,9 +425,8 @@ def train(
         context = contextlib.nullcontext()
     torch.manual_seed(options.seed + rank)  # dropout; from here on also restored by load_state
     try:
-        with context:
-            figures, ends = (tokens_and_flops, peak), (stop_at, enough)
-            return _train(model.train(), objective, batches, options, out, measure, figures, ends, device)
+        with context, contextlib.closing(Step(model.train(), objective, options, device)) as step:
+            return _train(step, batches, out, measure, (tokens_and_flops, peak), (stop_at, enough))
     except torch.OutOfMemoryError as error:
         raise TrainingStopped(
             f"out of memory on {device} with {options.accumulate} batch(es) a step. Halve the sequences a batch "
@@ -432,9 +435,9 @@ def train(
         ) from error
 
 
-def _train(model, objective, batches, options, out, measure, figures, ends, device) -> list[dict]:
+def _train(step: Step, batches, out, measure, figures, ends) -> list[dict]:
     (tokens_and_flops, peak), (stop_at, enough), (rank, world) = figures, ends, rank_and_world()
-    step, state, log = Step(model, objective, options, device), None, Log(None, 0)
+    model, objective, options, state, log = step.model, step.objective, step.options, None, Log(None, 0)
     first, end = 0, min(options.steps, stop_at or options.steps)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
