@@ -18,6 +18,8 @@ from coursework.build import ROOT, BuildError, address, normal, normalise, place
 
 PACKAGES = ("bert_minimal", "coursework")
 LIMIT = 600  # seconds for one cell
+# Weights that ship with the project, and the word in a lesson's cells that says it opens them.
+WEIGHTS = {'"course"': "bert_minimal/pretrained", "twins": "coursework/twins"}
 # KiB that a kernel took at most. On Linux ru_maxrss begins with what the parent had at the fork: not asked there.
 PEAK = """
 import pathlib, re, resource, sys
@@ -29,7 +31,7 @@ print(peak)
 
 
 def code_hash(notebook: Any, root: Path = ROOT) -> str:
-    """Hash of the code a lesson runs: its cells, and the files of this project that they import.
+    """Hash of what a lesson runs: its cells, the files of this project that they import, the weights they open.
 
     Blank lines and whole-line comments don't count.
     """
@@ -43,6 +45,10 @@ def code_hash(notebook: Any, root: Path = ROOT) -> str:
     for name, source in sorted(sources.items()):
         lines = [line.rstrip() for line in source.split("\n") if line.strip() and not line.lstrip().startswith("#")]
         digest.update("\n".join([name, *lines, ""]).encode())
+    for word, folder in WEIGHTS.items():
+        if any(word in source for source in cells):
+            for path in sorted((root / folder).rglob("*.safetensors")):
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 

@@ -317,3 +317,15 @@ def test_hash_follows_imports_and_nothing_else(tmp_path):
     assert lessons.code_hash(nb, tmp_path) == first, "text changes no output"
     nb.cells[0].source += "\nBert()"
     assert lessons.code_hash(nb, tmp_path) != first
+
+
+def test_hash_follows_the_weights_that_a_lesson_opens(tmp_path):
+    weights = tmp_path / "bert_minimal" / "pretrained" / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    opens, reads = ([cell("code", "a", source)] for source in ('fetch("course")', "1 + 1"))
+    found = []
+    for data in (b"one", b"other"):
+        weights.write_bytes(data)
+        found.append([lessons.code_hash(new_notebook(cells=cells), tmp_path) for cells in (opens, reads)])
+    assert found[0][0] != found[1][0]
+    assert found[0][1] == found[1][1]
