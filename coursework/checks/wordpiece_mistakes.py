@@ -133,6 +133,22 @@ def not_alphanumeric(text, lower=True):
     return _split(text, lower, alone=lambda c: not c.isalnum() or _is_chinese(c))
 
 
+@split_words.mistake(
+    r"re.findall(r'\w+|[^\w\s]'): another idea of what a word is",
+    think="what becomes of [MASK], of _ and of a soft hyphen?",
+)
+def words_by_pattern(text, lower=True):
+    return re.findall(r"\w+|[^\w\s]", text.lower() if lower else text)
+
+
+@split_words.mistake(
+    "accents dropped by encode('ascii', 'ignore'), and everything else that is not ASCII with them",
+    think="what is left of “мой” and of “€”?",
+)
+def ascii_alone(text, lower=True):
+    return _split(text, lower, small=lambda text: text.lower().encode("ascii", "ignore").decode())
+
+
 @split_words.mistake("marks in a row kept together", think="how many words is “...”?")
 def runs_of_marks(text, lower=True):
     words = []
@@ -285,6 +301,33 @@ def pairs_unweighted(splits):
 def given_the_first(splits):
     single, together = _counts(splits)
     return {(a, b): n / single[a] for (a, b), n in together.items()}
+
+
+@pair_scores.mistake(
+    "divided by count(a), then multiplied by count(b): brackets are missing", think="what is 8 / 2 * 4 in Python?"
+)
+def brackets_missing(splits):
+    single, together = _counts(splits)
+    return {(a, b): n / single[a] * single[b] for (a, b), n in together.items()}
+
+
+@pair_scores.mistake(
+    "shares of all pieces instead of counts: larger by the number of pieces",
+    think="which three numbers stand in the formula?",
+)
+def shares_not_counts(splits):
+    single, together = _counts(splits)
+    total = sum(single.values())
+    return {(a, b): (n / total) / (single[a] / total * single[b] / total) for (a, b), n in together.items()}
+
+
+@pair_scores.mistake("a and b in the order of the alphabet", think="is ab the same pair as ba?")
+def pairs_sorted(splits):
+    single, together = _counts(splits)
+    either = Counter()
+    for pair, n in together.items():
+        either[tuple(sorted(pair))] += n
+    return _ratio(single, either)
 
 
 @pair_scores.mistake("divided by count(b) only", think="is a pair surprising if a is everywhere?")
@@ -847,6 +890,26 @@ def marks_left(pieces):
 def space_left(pieces):
     kept = [piece for piece in pieces if piece not in LEFT_OUT]
     return " ".join(piece[2:] if i and piece.startswith("##") else piece for i, piece in enumerate(kept))
+
+
+@decode.mistake(
+    "every ## removed from the joined text, but no space before it", think="how many words is “violin maker”?"
+)
+def marks_removed_from_the_text(pieces):
+    return " ".join(piece for piece in pieces if piece not in LEFT_OUT).replace("##", "")
+
+
+@decode.mistake(
+    "glued first, then left out: a continuation sticks to [CLS]", think="which comes first, leaving out or gluing?"
+)
+def glued_then_left_out(pieces):
+    words = []
+    for piece in pieces:
+        if piece.startswith("##") and words:
+            words[-1] += piece[2:]
+        else:
+            words.append(piece)
+    return " ".join(word for word in words if word not in LEFT_OUT)
 
 
 @decode.mistake("pieces glued, but ## left in the words", think="what is ## for, once the piece is in its place?")
