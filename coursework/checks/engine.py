@@ -164,8 +164,14 @@ def compare(got: Any, want: Any, rtol: float = RTOL, atol: float = ATOL) -> Diff
             return Difference("type", f"returns {describe(got)}, expected {describe(want)}")
         if len(got) != len(want):
             return Difference("shape", f"returns {len(got)} values, expected {len(want)}")
-        found = [compare(g, w, rtol, atol) for g, w in zip(got, want, strict=True)]
-        return next((difference for difference in found if difference), None)
+        for i, (g, w) in enumerate(zip(got, want, strict=True)):
+            difference = compare(g, w, rtol, atol)
+            if difference and difference.kind == "type" and difference.text.startswith("returns "):
+                text = f"in place {i} of the result stands {difference.text.removeprefix('returns ')}"
+                return replace(difference, text=text)
+            if difference:
+                return difference
+        return None
     if isinstance(want, dict):
         if not isinstance(got, dict):
             return Difference("type", f"returns {describe(got)}, expected {describe(want)}")

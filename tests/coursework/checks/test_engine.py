@@ -105,6 +105,11 @@ def test_differences_are_told_in_words(got, want, kind, text):
     assert text in difference.text
 
 
+def test_what_is_wrong_inside_a_list_is_told_with_its_place():
+    assert compare([1], ["a"]).text == "in place 0 of the result stands an int, expected a str"
+    assert compare(("a", "b"), ("a", None)).text == "in place 1 of the result stands a str, expected None"
+
+
 def test_equal_infinities_and_nans_are_equal():
     special = torch.tensor([math.inf, -math.inf, math.nan, 1.0])
     assert compare(special, special.clone()) is None
