@@ -15,7 +15,7 @@ def test_every_exercise_but_the_warm_up_has_a_reward():
 
 
 @pytest.mark.parametrize("exercise", [e for e in EXERCISES if e._reward], ids=lambda e: e.name)
-def test_rewards_say_what_was_made_possible(exercise, minilm, gutenberg, capsys):
+def test_rewards_say_what_was_made_possible(exercise, minilm, gutenberg, movie_reviews, capsys):
     state = torch.random.get_rng_state()
     show_reward(exercise, next(iter(exercise.alternatives.values())).function)
     said = capsys.readouterr().out

@@ -40,6 +40,9 @@ ELSEWHERE_OF = {
         "room = max(target - _tokens(a), 1)": "the same",
         "room = max(2, target - _tokens(a))": "differs only where a sentence of one token meets a room for one",
     },
+    "long_documents": {
+        "if stride < 0 or": "the same: range itself refuses a step of 0, with a ValueError too",
+    },
     "variants": {
         "if label > -100:": "the same: no label is below −100",
         "total = stack": "what was counted before is lost, the vocabulary with it",
@@ -64,6 +67,7 @@ LEAST = {
     "feed_forward": 20, "encoder_layer": 40, "Encoder": 4, "pooler": 25, "count_parameters": 50, "load_weights": 0,
     "bert": 25,
     "classification_head": 30, "evaluate": 60, "fine_tune": 12, "predict": 9,
+    "head_tail": 20, "windows": 15, "pool": 8, "predict_documents": 6,
 }  # fmt: skip
 
 EVERY = [(unit, exercise) for unit in checks.UNITS for exercise in checks.exercises(unit)]
