@@ -1,6 +1,7 @@
 """Drawings of lesson 09. Each takes what the lesson computed and returns HTML with a text for screen readers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -120,7 +121,7 @@ def cost_and_accuracy(rows: dict[str, tuple[float, float, float]], count: int):
         below = len(taken) % 2 == 0
         side = "right" if x == most else "center" if x > 0.1 * most else "left"
         end, shift, side_up = (right - error, -5, "top") if below else (right + error, 5, "bottom")
-        where = {"xytext": (0, shift), "textcoords": "offset points", "ha": side, "va": side_up}
+        where: dict[str, Any] = {"xytext": (0, shift), "textcoords": "offset points", "ha": side, "va": side_up}
         axes.annotate(name, (apart, 100 * end), fontsize=9.5, color=colour, **where)
     low = min(right - error for _, right, error in rows.values())
     high = max(right + error for _, right, error in rows.values())
