@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.timeout(1200))
 
 
-def _absent(reason: str):
+def absent(reason: str):
     if os.environ.get("CI"):
         pytest.fail(f"{reason} (CI is set, so this is a failure, not a skip)")
     pytest.skip(reason)
@@ -32,7 +32,7 @@ def _fetched(name: str) -> Path:
     try:
         return fetch(name)
     except FetchError as error:
-        _absent(str(error))
+        absent(str(error))
 
 
 @pytest.fixture(scope="session")
@@ -74,10 +74,10 @@ def chromium_path() -> str:
     """A Chromium for Playwright's `executable_path`."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     found = next((path for name in names if (path := shutil.which(name))), None)
-    return found or _absent("no Chromium here: on Debian, apt-get install chromium")
+    return found or absent("no Chromium here: on Debian, apt-get install chromium")
 
 
 @pytest.fixture(scope="session")
 def bwrap() -> str:
     """Bubblewrap's program."""
-    return shutil.which("bwrap") or _absent("no bubblewrap here: on Debian, apt-get install bubblewrap")
+    return shutil.which("bwrap") or absent("no bubblewrap here: on Debian, apt-get install bubblewrap")
