@@ -185,7 +185,7 @@ def reference(model, objective, batches, options):
         optimizer.step()
 
 
-@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("bf16", 2e-2)])
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("fp16", 0.02), ("bf16", 0.05)])
 def test_a_step_is_the_textbook_step(corpus, precision, tolerance):
     corpus = Corpus(corpus)
     data = PairBatches(corpus, 3, 32, seed=1)
@@ -200,8 +200,8 @@ def test_a_step_is_the_textbook_step(corpus, precision, tolerance):
         moved += (a - b).square().sum().item()
         expected += (b - before).square().sum().item()
     assert expected > 0
-    # bf16: the gradients are those of rounded weights, so the paths part a little; relative to the way gone
-    assert (moved / expected) ** 0.5 < (tolerance if precision == "fp32" else 0.5)
+    # half precision: the gradients are rounded, so the paths part a little; relative to the way gone
+    assert (moved / expected) ** 0.5 < tolerance
 
 
 def test_batches_do_not_depend_on_workers(corpus):
