@@ -28,3 +28,6 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+
+# Feedback: pages that load nothing from elsewhere.
+c.GenerateFeedback.exporter_class = "coursework.grading.nbgrader_feedback.SelfContained"

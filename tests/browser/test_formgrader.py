@@ -76,9 +76,11 @@ def test_nothing_of_a_students_runs_in_the_feedback_and_it_needs_no_network(brow
     assert "ValueError" in browser_page.inner_text("body")
     assert untouched(browser_page, asked)
     assert asked == [ours.as_uri()]
+    asked.clear()
     browser_page.goto(theirs.as_uri())
     browser_page.get_by_text("A note to my teacher").first.wait_for()
     assert untouched(browser_page, asked)
+    assert asked == [theirs.as_uri()]
 
 
 def test_the_trap_works(browser_page, tmp_path):
