@@ -30,11 +30,11 @@ CONTRAST = """
     .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const faint = [];
-  const shown = [".jp-OutputArea-output", ".jp-OutputArea-output *", ".jp-MarkdownOutput p", ".jp-MarkdownOutput li",
-                 ".jp-MarkdownOutput td"].map((kind) => ".jp-Notebook " + kind).join();
+  const shown = [".jp-OutputArea-output", ".jp-MarkdownOutput"]
+    .flatMap((kind) => [".jp-Notebook " + kind, ".jp-Notebook " + kind + " *"]).join();
   for (const element of document.querySelectorAll(shown)) {
     const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.textContent.trim()).join("");
-    if (!text || element.closest("mjx-container, style, script, iframe")) continue;
+    if (!text || element.closest("mjx-container, style, script, iframe, pre code")) continue;
     const [a, b] = [light(rgba(getComputedStyle(element).color)), light(behind(element))].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
     if (ratio < 4.5) faint.push(`${ratio.toFixed(2)} ${text.slice(0, 60)}`);
@@ -68,6 +68,8 @@ def test_notebooks_open_offline_without_errors_and_can_be_read(start_lab, browse
             "asked": [url for url in asked if re.match(r"https?://(?!127\.0\.0\.1)", url) and url != BADGE],
             "errors": [text for text in errors if "ERR_FAILED" not in text],  # the badge, which we did not let through
             "no text": page.locator(".jp-Notebook img:not([alt]), .jp-Notebook img[alt='']").count(),
+            "no title": page.locator(".jp-Notebook iframe:not([title])").count(),
+            "unfolded": page.locator(".jp-Notebook details[open]").count(),
             "faint": page.evaluate(CONTRAST),
         }
         if any(found.values()):
