@@ -9,6 +9,7 @@ from typing import Any
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from tyro.conf import Positional
 
 from coursework import checks
 from coursework.build import ROOT, BuildError, read, write
@@ -101,7 +102,7 @@ def _marks(grade_id: str, **more: Any) -> Any:
     return nbformat.from_dict({"nbgrader": marks | more})
 
 
-def main(unit: str, name: str) -> int:
+def main(unit: Positional[str], name: Positional[str]) -> int:
     """Put the cells of a new exercise into its assignment, to be filled in.
 
     Args:
@@ -113,5 +114,5 @@ def main(unit: str, name: str) -> int:
     except (BuildError, LookupError) as problem:
         print(problem)
         return 1
-    print(f"{path} has the cells of {name}: fill in the text and the answer, then make release")
+    print(f"{path} has the cells of {name}: fill in the text, the answer and the table on top, then make release")
     return 0

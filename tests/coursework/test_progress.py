@@ -60,7 +60,7 @@ def test_a_damaged_record_is_an_empty_one(own_record, text):
     own_record.write_text(text)
     assert progress.read() == {}
     pass_all("00")
-    assert json.loads(own_record.read_text()) == {"00.1 count_words": 1.0}
+    assert json.loads(own_record.read_text())["00.1 count_words"] == 1.0
 
 
 def test_where_nothing_can_be_written_a_check_still_works(monkeypatch, tmp_path):
@@ -81,7 +81,8 @@ def test_it_is_shown_as_text_and_as_a_picture(capsys):
     pass_all("00")
     assert progress.main() == 0
     said = capsys.readouterr().out
-    assert re.search(r"00_start_here\s+│\s+1 of 1", said)
+    exercises = len(checks.exercises("00"))
+    assert re.search(rf"00_start_here\s+│\s+{exercises} of {exercises}", said)
     assert "Next: 01.1 attention scores, in exercises/01_attention" in said
     page = progress.draw().data
     assert "<img alt=" in page
