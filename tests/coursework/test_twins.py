@@ -11,6 +11,7 @@ import transformers
 from bert_minimal import BertConfig, WordPiece
 from bert_minimal.heads import NO_LABEL, MaskedLM
 from bert_minimal.train.corpus import Corpus, prepare
+from bert_minimal.train.data import fetch
 from coursework import twins
 from coursework.twins import training
 
@@ -188,3 +189,25 @@ def test_a_twin_is_not_opened_as_the_other(folder, tmp_path, gpt):
     for name in ("bert", "gpt"):
         with pytest.raises(ValueError, match="is_decoder"):
             twins.open_twin(name, tmp_path)
+
+
+# ---- the twins as shipped
+
+
+def test_the_shipped_twins_have_one_size_and_answer_as_their_logs_say():
+    models = {name: twins.open_twin(name) for name in ("bert", "gpt")}
+    sizes = {name: [p.shape for p in model.parameters()] for name, model in models.items()}
+    assert sizes["bert"] == sizes["gpt"]
+    assert sum((twins.HERE / name / "model.safetensors").stat().st_size for name in models) < 6_000_000
+    logs = {
+        name: [json.loads(line) for line in (twins.HERE / name / "log.jsonl").read_text().splitlines()]
+        for name in models
+    }
+    assert [row["step"] for row in logs["bert"]] == [row["step"] for row in logs["gpt"]]
+    tokenizer = WordPiece.from_pretrained(fetch("course"))
+    ids = torch.tensor([tokenizer("he opened the [MASK] and walked into the room .").input_ids])
+    with torch.no_grad():
+        best = models["bert"](input_ids=ids).logits[0, 4].topk(3).indices.tolist()
+        assert "door" in [tokenizer.pieces[i] for i in best]
+        best = models["gpt"](input_ids=ids[:, :3]).logits[0, -1].topk(3).indices.tolist()  # he opened …
+    assert "the" in [tokenizer.pieces[i] for i in best]
