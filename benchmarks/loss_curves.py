@@ -124,14 +124,15 @@ def table(result: dict) -> str:
     places = sorted({last // 8, last // 4, last // 2, last})
     rows = [(f"learned from, step {p * every}", lambda run, p=p: run["losses"][p - 1]) for p in places if p]
     rows += [("held out, at the end", lambda run: run["held_out"])]
-    lines = ["| loss (nats) | ours | transformers | ours − transformers, paired |", "|---|---|---|---|"]
+    lines = ["<!-- loss_curves: written by benchmarks/loss_curves.py -->"]
+    lines += ["| loss (nats) | ours | transformers | ours − transformers, paired |", "|---|---|---|---|"]
     for name, of in rows:
         sides = {side: [of(run[side]) for run in runs] for side in SIDES}
         differences = [a - b for a, b in zip(*sides.values(), strict=True)]
         cells = [f"{statistics.mean(x):.3f} ± {statistics.stdev(x):.3f}" for x in sides.values()]
         cells += [f"{statistics.mean(differences):+.3f} ± {statistics.stdev(differences):.3f}"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    lines += ["", f"{result['what']} {result['machine']}."]
+    lines += ["", f"{result['what']} {result['machine']}.", "<!-- /loss_curves -->"]
     return "\n".join(lines) + "\n"
 
 
@@ -190,11 +191,12 @@ def main() -> None:
             print(f"seed {seed}, {name}: {losses[-1]:.3f}, held out {loss:.3f}, {time.perf_counter() - began:.0f} s",
                   flush=True)  # fmt: skip
         runs.append(row)
+        precision = "bf16" if device.type == "cuda" else "float32"
         card = torch.cuda.get_device_name() if device.type == "cuda" else processor()
         result = {
             "title": f"The same batches, {len(runs)} seeds: {chosen.layers} layers × {width}",
             "what": f"{chosen.layers} layers × {width}, {chosen.steps:,} steps of {chosen.sequences * LENGTH:,} "
-            f"tokens, 1e-3, bf16 on a GPU; mean ± standard deviation over {len(runs)} seeds; held out: "
+            f"tokens, 1e-3, {precision}; mean ± standard deviation over {len(runs)} seeds; held out: "
             f"{HELD_OUT * 64 * LENGTH:,} tokens of other documents.",
             "machine": f"{card}, torch {torch.__version__}", "every": every, "runs": runs,
         }  # fmt: skip

@@ -114,7 +114,7 @@ def similarities(maps: dict[str, torch.Tensor]):
         axes.set_title(f"{name}\nunlike sentences: {apart.mean():.2f} on average", fontsize=10)
         axes.set(xticks=[], yticks=[])
     figure.colorbar(image, ax=panels, shrink=0.8, label="cosine")
-    figure.suptitle("[CLS] after pre-training: every sentence looks like every other")
+    figure.suptitle("[CLS] after pre-training: unlike sentences look alike")
     told = "; ".join(
         f"{name}: {c[~torch.eye(len(c), dtype=torch.bool)].mean():.2f} on average" for name, c in maps.items()
     )

@@ -39,8 +39,8 @@ def bag_of_words(guess: str = ""):
 
 def swapped(guess: str = ""):
     return quiz(
-        "The course's own BERT answers 86.5 % of held-out next-sentence questions right. We take true pairs and "
-        "swap A and B. To how many of these does it say IsNext?",
+        "The course's own BERT answers nearly seven in eight held-out next-sentence questions right. We take true "
+        "pairs and swap A and B. To how many of these does it say IsNext?",
         {
             "hardly any: a swapped pair is in the wrong order": "That is what “next” means to us. But in training the "
             "false B was always from another text; a swapped pair was never shown as wrong.",
