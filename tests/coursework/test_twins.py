@@ -13,7 +13,7 @@ from bert_minimal.heads import NO_LABEL, MaskedLM
 from bert_minimal.train.corpus import Corpus, prepare
 from bert_minimal.train.data import fetch
 from coursework import twins
-from coursework.twins import training
+from coursework.twins import asking, training
 
 from ..bert_minimal.parity import CONFIG, assert_close, batch, make_loud, transformers_twin
 
@@ -211,3 +211,19 @@ def test_the_shipped_twins_have_one_size_and_answer_as_their_logs_say():
         assert "door" in [tokenizer.pieces[i] for i in best]
         best = models["gpt"](input_ids=ids[:, :3]).logits[0, -1].topk(3).indices.tolist()  # he opened …
     assert "the" in [tokenizer.pieces[i] for i in best]
+
+
+def test_a_hole_is_filled_without_being_read():
+    """Also where one guess only is tried: then it is the likeliest piece after the left side."""
+    gpt = twins.open_twin("gpt")
+    row = torch.randint(10, 8000, (1, 20), generator=torch.Generator().manual_seed(0))[0]
+    other = row.clone()
+    other[9] = 4
+    assert asking.fill_by_reading_on(gpt, row, 9) == asking.fill_by_reading_on(gpt, other, 9)
+    likeliest = asking.scores_at(gpt, row[None, :9], 8)[0].argmax()
+    assert asking.fill_by_reading_on(gpt, row, 9, most=1) == likeliest
+    with torch.no_grad():
+        rows = row.repeat(5, 1)
+        rows[:, 9] = asking.scores_at(gpt, row[None, :9], 8)[0].topk(5).indices
+        log_p = gpt(input_ids=rows).logits.log_softmax(-1)[:, :-1].gather(2, rows[:, 1:, None]).sum((1, 2))
+    assert asking.fill_by_reading_on(gpt, row, 9, most=5) == rows[log_p.argmax(), 9]
