@@ -1,7 +1,6 @@
 """Drawings of lesson 09. Each takes what the lesson computed and returns HTML with a text for screen readers."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -117,12 +116,8 @@ def cost_and_accuracy(rows: dict[str, tuple[float, float, float]], count: int):
         x = cost / unit
         apart = x + 0.035 * most * sum(abs(x - other) < 0.1 for other in taken)
         taken.append(x)
-        axes.errorbar(apart, 100 * right, 100 * error, fmt=marker, color=colour, ms=8, capsize=4)
-        below = len(taken) % 2 == 0
-        side = "right" if x == most else "center" if x > 0.1 * most else "left"
-        end, shift, side_up = (right - error, -5, "top") if below else (right + error, 5, "bottom")
-        where: dict[str, Any] = {"xytext": (0, shift), "textcoords": "offset points", "ha": side, "va": side_up}
-        axes.annotate(name, (apart, 100 * end), fontsize=9.5, color=colour, **where)
+        axes.errorbar(apart, 100 * right, 100 * error, fmt=marker, color=colour, ms=8, capsize=4, label=name)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     low = min(right - error for _, right, error in rows.values())
     high = max(right + error for _, right, error in rows.values())
     axes.set(xlabel="work for one review (the first 128 tokens = 1)", ylabel="reviews judged right, %")
