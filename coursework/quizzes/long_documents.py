@@ -26,7 +26,8 @@ def four_windows(guess: str = ""):
         {
             "three quarters": "That is what attention's scores save: four times 128² is a quarter of 512². But they "
             "are a small part of the work.",
-            "about half": "It feels like a fair middle. Count it.",
+            "about half": "A fair middle between two feelings, but it can be counted: attention's two products are a "
+            "tenth of the work at 512 tokens, so no more than that can be saved.",
             "less than a tenth": "At 512 tokens nine tenths of the work are matrix products that each token needs, "
             "however long the text is. Cutting does not touch them.",
         },
