@@ -23,6 +23,8 @@ ELSEWHERE |= {
     for weight, bias in ((role, "output"), ("output", role))
 }
 
+# Words of messages about errors, wrong shapes and wrong types: they say where to look.
+ERRORS = ("raises", "returns", "expected a", "of the result stands", "did not finish")
 # Units whose check points elsewhere for some changed lines: {unit: {a piece of the line: why}}.
 ELSEWHERE_OF = {
     "attention": ELSEWHERE,
