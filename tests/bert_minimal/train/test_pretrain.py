@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from bert_minimal import Bert, BertConfig
+from bert_minimal.__main__ import main
 from bert_minimal.heads import PreTraining
 from bert_minimal.train.corpus import Corpus, PairBatches, prepare, read_documents, split_held_out
 from bert_minimal.train.loop import evaluate
@@ -206,6 +207,7 @@ def test_the_command_from_text_to_model(tmp_path, monkeypatch, capsys):
     assert len(WordPiece.from_pretrained(out / "model")) == model.config.vocab_size
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     assert log[-1]["step"] == 40
+    assert (out / "curves.png").read_bytes()[:4] == b"\x89PNG"
     assert log[-1]["held_out_mlm_loss"] < np.log(model.config.vocab_size)
     assert log[-1]["loss"] < log[0]["loss"]
 
@@ -217,7 +219,7 @@ def test_the_saved_model_is_measured_by_a_command(tmp_path, monkeypatch, capsys)
     tokenizer = WordPiece.train((p for d in DOCUMENTS for p in d), 150)
     model = PreTraining(BertConfig.preset("tiny", vocab_size=len(tokenizer)))
     save_model(model, tokenizer, tmp_path / "whole")
-    evaluate_saved(str(tmp_path / "whole"), (str(text),), length=32, sequences=4)
+    main(["evaluate", str(tmp_path / "whole"), "--text", str(text), "--length", "32", "--sequences", "4"])
     said = capsys.readouterr().out
     loss = float(re.search(r"mlm_loss ([0-9.]+)", said)[1])
     assert abs(loss - math.log(len(tokenizer))) < 0.5  # untrained: every piece is as likely
