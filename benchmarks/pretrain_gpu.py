@@ -41,6 +41,7 @@ ROWS = {
     "large 64 x 128": ("large", 64, 128, 128, 128, 0.0),
 }
 CONTENDERS = ("transformers eager", "transformers compiled", "ours")
+LIKE_WITH_LIKE = "Hidden dropout 0.1 on both sides; attention dropout 0 on both sides, or what the row says; bf16."
 
 
 def lengths_of(row: tuple, seed: int) -> np.ndarray:
@@ -151,10 +152,6 @@ def our_step(row: tuple, how: str):
         from torch.nn.attention import varlen
 
         varlen._should_use_cudnn = lambda device: True
-    if "budget" in how:
-        from torch._functorch import config as functorch_config
-
-        functorch_config.activation_memory_budget = float(how.rsplit(" ", 1)[1])
     changes = dict(hidden_dropout_prob=0.0) if "no dropout" in how else {}
     model = PreTraining(BertConfig.preset(row[0], attention_probs_dropout_prob=row[5], **changes)).cuda().train()
     padded = [padded_batch(row, seed, 30522) for seed in range(BATCHES)]
@@ -162,7 +159,8 @@ def our_step(row: tuple, how: str):
     masked = max(int((b["labels"] != -100).sum()) for b in padded)
     tokens, masked = -(-tokens // 128) * 128, -(-masked // 8) * 8
     batches = [{k: v.cuda() for k, v in stream_batch(b, tokens, masked).items()} for b in padded]
-    step = Step(model, PreTrainingObjective(), TrainOptions(steps=1000), torch.device("cuda"))
+    options = TrainOptions(steps=1000, save_memory="save memory" in how)
+    step = Step(model, PreTrainingObjective(), options, torch.device("cuda"))
     step.record = step.record and "no graph" not in how
 
     def one(number: int) -> torch.Tensor:
@@ -245,10 +243,10 @@ def run_group(names: list[str], contenders: list[str], steps: int, peak: float, 
             _, pipe, seconds = running[key]
             pipe.send("go")
             seconds.append(pipe.recv())
-    for key in ready:
-        running[key][1].send("stop")
-    for process, _, _ in running.values():
-        process.join()
+    for key, (process, pipe, _) in running.items():
+        if key in ready:
+            pipe.send("stop")
+        process.join()  # one after the other: a profile is of one contender alone on the card
     for (name, contender), started in ready.items():
         tokens, flops = flops_of(ROWS[name])
         rounds = running[name, contender][2]
@@ -276,7 +274,7 @@ def several_gpus(steps: int, out: Path) -> None:
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_stream(torch.cuda.Stream())
     name = "base 256 x 128"
-    medians = {}
+    medians, alone = {}, [0.0] * world
     for how in ("alone", "together"):
         if how == "together":
             start_processes()
@@ -295,32 +293,42 @@ def several_gpus(steps: int, out: Path) -> None:
         step.close()
         del step
         torch.cuda.empty_cache()
-    ratio = world * medians["together"] / medians["alone"]
-    if rank == 0:
-        found = dict(row=name, gpus=world, device=torch.cuda.get_device_name(), alone=medians["alone"])
-        found |= dict(together=world * medians["together"], ratio=ratio)
+    torch.distributed.all_gather_object(alone, medians["alone"])
+    if rank == 0:  # "one GPU" is the mean of them all, each alone: no two cards are equally fast
+        found = dict(row=name, gpus=world, device=torch.cuda.get_device_name(), alone=alone)
+        found |= dict(together=world * medians["together"], ratio=world * medians["together"] / statistics.mean(alone))
         (out / "pretrain_gpus.json").write_text(json.dumps(found, indent=2) + "\n")
         print(found, flush=True)
     torch.distributed.destroy_process_group()
 
 
 def table(found: list[dict]) -> str:
-    lines = ["| row | contender | k tok/s | ms a step | MFU | peak GiB | × transformers compiled | memory × |"]
-    lines += ["|---|---|---:|---:|---:|---:|---:|---:|"]
-    for result in found:
+    lines = ["| row | contender | run | k tok/s | ms a step | MFU | peak GiB | × transformers compiled | memory × |"]
+    lines += ["|---|---|---:|---:|---:|---:|---:|---:|---:|"]
+    for result in sorted(found, key=lambda r: (list(ROWS).index(r["row"]), r["run"])):
+        named = f"| {result['row']} | {result['contender']} | {result['run']} |"
         if "failed" in result:
-            lines.append(f"| {result['row']} | {result['contender']} | failed | | | | | |")
+            lines.append(f"{named} failed | | | | | |")
             continue
-        base = next((r for r in found if r["row"] == result["row"] and r["contender"] == CONTENDERS[1]), None)
+        beside = [
+            r for r in found if all(r[k] == result[k] for k in ("row", "run")) and r["contender"] == CONTENDERS[1]
+        ]
         ratios = ["", ""]
-        if base and "failed" not in base:
-            ratios = [f"{result['tokens_per_second'] / base['tokens_per_second']:.2f}"]
-            ratios += [f"{result['peak_gib'] / base['peak_gib']:.2f}"]
+        if beside and "failed" not in beside[0]:  # ratios compare within one run
+            ratios = [f"{result['tokens_per_second'] / beside[0]['tokens_per_second']:.2f}"]
+            ratios += [f"{result['peak_gib'] / beside[0]['peak_gib']:.2f}"]
         lines.append(
-            f"| {result['row']} | {result['contender']} | {result['tokens_per_second'] / 1000:.0f} | "
-            f"{result['ms']:.2f} | {result['mfu']:.1%} | {result['peak_gib']:.1f} | {' | '.join(ratios)} |"
+            f"{named} {result['tokens_per_second'] / 1000:.0f} | {result['ms']:.2f} | {result['mfu']:.1%} | "
+            f"{result['peak_gib']:.1f} | {' | '.join(ratios)} |"
         )
     return "\n".join(lines)
+
+
+def report(about: dict, found: list[dict], out: Path) -> None:
+    (out / "pretrain_gpu.json").write_text(json.dumps({**about, "results": found}, indent=2) + "\n")
+    head = ", ".join(f"{key} {value}" for key, value in about.items() if key != "note")
+    words = [head, *([about["note"]] if "note" in about else []), LIKE_WITH_LIKE]
+    (out / "pretrain_gpu.md").write_text("\n\n".join([*words, table(found)]) + "\n")
 
 
 def main() -> None:
@@ -330,6 +338,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--profile", action="store_true", help="print each contender's kernels at the end")
     parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--add", action="store_true", help="to the results that are there, as a run of its own")
     parser.add_argument("--together", action="store_true", help="compile all rows at once: quicker, more memory")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -350,15 +359,17 @@ def main() -> None:
         steps=options.steps,
     )
     print(about, flush=True)
-    found = []
+    found, run = [], 1
+    if options.add:
+        before = json.loads((options.out / "pretrain_gpu.json").read_text())
+        about, found = {k: v for k, v in before.items() if k != "results"}, before["results"]
+        run = 1 + max(result["run"] for result in found)
     groups = [options.rows] if options.together else [[name] for name in options.rows]
     for names in groups:
         results = run_group(names, options.contenders, options.steps, peak, options.profile)
         print(*results, sep="\n", flush=True)
-        found += results
-        (options.out / "pretrain_gpu.json").write_text(json.dumps({**about, "results": found}, indent=2) + "\n")
-        head = ", ".join(f"{key} {value}" for key, value in about.items())
-        (options.out / "pretrain_gpu.md").write_text(f"{head}\n\n{table(found)}\n")
+        found += [result | {"run": run} for result in results]
+        report(about, found, options.out)
     print(table(found))
 
 

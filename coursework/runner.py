@@ -245,13 +245,13 @@ def refuse_borrowed(function, modules, seen=None):
 
 
 def names_in(code):
-    """The variables and modules that a code object, and the functions inside it, look up by name."""
+    """The variables and modules that a code object, and the functions inside it, look up by name outside of it."""
     kinds = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "IMPORT_NAME")
     names = {step.argval for step in dis.get_instructions(code) if step.opname in kinds}
     for constant in code.co_consts:
         if inspect.iscode(constant):
             names |= names_in(constant)
-    return names
+    return names.difference(code.co_cellvars)  # its own variables, which functions inside it look up here
 
 
 class FirstWords(io.StringIO):

@@ -203,7 +203,7 @@ class Step:
         if options.save_memory:
             from torch._functorch import config as functorch_config
 
-            functorch_config.activation_memory_budget = 0.8
+            functorch_config.ban_recompute_materialized_backward = False
         self.loss = torch.compile(self.loss_of, dynamic=False) if compiled else self.loss_of
         self.sums = torch.zeros(3, len(objective.names), device=device)
         self.norm, self.done = torch.zeros((), device=device), 0

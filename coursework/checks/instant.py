@@ -11,16 +11,21 @@ from coursework import progress
 from coursework.checks.engine import INSTANT_SEED, CheckFailed, Exercise, Verdict, run_here
 
 
-def check(exercise: Exercise, function: Callable, device: str | None = None) -> None:
-    """Print the verdict if all parts pass (and show the reward), else raise CheckFailed with it."""
+def check(exercise: Exercise, function: Callable, device: str = "cpu") -> None:
+    """Print the verdict if all parts pass (and show the reward), else raise CheckFailed with it.
+
+    Always asks on the CPU first, as grading does: the same draws and the same names on every machine, and an index
+    out of range is an error there, not the end of the kernel's GPU. `device="cuda"` then asks there as well.
+    """
     if not callable(function):
         raise CheckFailed(
             f"✗ {exercise.number} {exercise.title}: got {type(function).__name__}, not a function\n"
             f"  think  did you pass {exercise.name} itself, without calling it?"
         )
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     run = run_here({exercise.name: function})
-    verdict = exercise.verdict(run, seed=INSTANT_SEED, device=device, show=True)
+    verdict = exercise.verdict(run, seed=INSTANT_SEED, show=True)
+    if verdict.passed and device != "cpu":
+        verdict = exercise.verdict(run, seed=INSTANT_SEED, device=device, show=True)
     _show_prints(verdict)
     progress.note(exercise, verdict.points)
     if not verdict.passed:
@@ -49,10 +54,9 @@ def show_reward(exercise: Exercise, function: Callable) -> None:
 
 def grade(exercise: Exercise, namespace: dict) -> float:
     """Print the verdict on namespace[exercise.name] and return its points; never raises, silent on stderr."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         with contextlib.redirect_stderr(io.StringIO()):
-            verdict = exercise.verdict(run_here(namespace), seed=INSTANT_SEED, rounds=2, device=device)
+            verdict = exercise.verdict(run_here(namespace), seed=INSTANT_SEED, rounds=2)
     except Exception as error:  # torch itself was changed under the check's feet, say: told, and worth nothing
         print(f"✗ {exercise.number} {exercise.title}: the check could not run ({type(error).__name__}: {error})")
         print("  think  restart the kernel and run all cells: does it still happen?")

@@ -358,6 +358,7 @@ def ask_for_documents(function, weights, documents, how, batch, about):
 
         def forward(self, input_ids, attention_mask):  # (W, S), (W, S) of 1 and 0 -> (W, K)
             calls.append([input_ids.size(0), torch.is_grad_enabled()])
+            input_ids, attention_mask = input_ids.to(self.table.device), attention_mask.to(self.table.device)
             real = attention_mask[:, :, None].to(self.table.dtype)
             x = (self.table[input_ids] + self.position[: input_ids.size(1)]) * real  # (W, S, D)
             x = torch.tanh(x.sum(1) / real.sum(1))

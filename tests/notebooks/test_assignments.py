@@ -23,7 +23,7 @@ def solved(path: Path) -> tuple[dict, dict]:
     cells = {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
     names: dict = {"torch": torch, "__name__": "__main__"}
     for cell in cells.values():
-        if cell.id == "imports" or cell.id.endswith("-answer"):
+        if cell.id in ("setup", "imports") or cell.id.endswith("-answer"):
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(cell.source, cell.id, "exec"), names)
     return cells, names

@@ -101,11 +101,11 @@ def test_two_processes_learn_what_one_does(corpus, tmp_path):
 @pytest.mark.long
 def test_killed_at_any_moment_ends_as_if_unbroken(corpus, tmp_path):
     """SIGKILL after ever longer times, whatever it is doing then; started again until it gets through."""
-    run(corpus, tmp_path / "whole", 24, save_every=8)
+    run(corpus, tmp_path / "whole", 48, save_every=8)
     kills, patience = 0, 0.05
     state = tmp_path / "broken" / "state.safetensors"
     while True:
-        process = run(corpus, tmp_path / "broken", 24, save_every=8, wait=False)
+        process = run(corpus, tmp_path / "broken", 48, save_every=8, wait=False)
         before, end = state.stat().st_mtime_ns if state.exists() else None, time.time() + 60
         # From the moment its next state appears (so that it gets on), a little longer each time.
         while process.poll() is None and time.time() < end:

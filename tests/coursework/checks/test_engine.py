@@ -284,6 +284,17 @@ def test_a_tensor_left_out_is_the_same_mistake_with_no_gradient_and_with_one_of_
     assert _gap(Answer(value, None), Answer(value, [zero, zero])) == math.inf
 
 
+def test_a_gradient_of_rounding_alone_tells_no_mistakes_apart():
+    """0 in exact arithmetic; another machine or another number of threads leaves other digits."""
+    value, nothing = torch.ones(3), torch.full((2,), math.nan)
+    here, there = Answer(value, [value, 1e-15 * value]), Answer(value, [value, -2e-15 * value])
+    assert _gap(here, there) == 0
+    assert _gap(Answer(value, [value, 1e-3 * value]), Answer(value, [value, 2e-3 * value])) == 0.5
+    assert _gap(Answer(value, [1e-15 * value]), Answer(value, [2e-15 * value])) == 0.5  # nothing to compare it with
+    assert _gap(Answer(value, [value, nothing]), Answer(value, [value, nothing])) == 0
+    assert _gap(Answer(value, [value, nothing]), Answer(value, [value, torch.zeros(2)])) == math.inf
+
+
 def test_a_mistake_of_chance_is_named_only_when_its_shares_are_near():
     said = "split 72.1% / 9.8% / 18.1%: [MASK] too rare"
     assert _alike(said, "split 71.8% / 10.2% / 18.0%: [MASK] too rare")
@@ -323,14 +334,3 @@ def test_library_kernels_are_refused_where_they_are_the_task():
     exercise = checks.find("01", "scaled_dot_product_attention")
     verdict = exercise.verdict(run_here({exercise.name: library}), seed=1)
     assert verdict.what == "calls torch's own scaled_dot_product_attention, and this exercise asks you to write it"
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-def test_the_same_verdicts_on_a_gpu():
-    for exercise in checks.exercises("01"):
-        for variant in exercise.alternatives.values():
-            run = run_variant(exercise.name, variant.function)
-            assert exercise.verdict(run, seed=1, device="cuda").passed, variant.name
-        for variant in exercise.mistakes.values():
-            run = run_variant(exercise.name, variant.function)
-            assert exercise.verdict(run, seed=1, device="cuda").mistake == variant.name

@@ -9,7 +9,7 @@ import torch
 from nbclient import NotebookClient
 
 from coursework.checks import attention as check
-from coursework.checks.engine import CheckFailed
+from coursework.checks.engine import CheckFailed, Exercise
 from coursework.checks.picture import draw, picture
 
 
@@ -104,3 +104,40 @@ def test_pictures_survive_infinities_and_stay_silent_outside_a_notebook(capsys):
     draw(yours, torch.zeros(2, 2))
     draw(torch.ones(3), torch.ones(3))
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_gpu_is_asked_only_what_is_right_on_the_cpu(asked_on, capsys):
+    """An index out of range would end CUDA for the whole kernel, and other draws would hide a mistake's name."""
+
+    def at_a_fixed_place(query, key):
+        return query[..., 99]
+
+    with pytest.raises(CheckFailed, match="IndexError"):
+        check.attention_scores(at_a_fixed_place, device="cuda")
+    assert asked_on == ["cpu"]
+    check.attention_scores(lambda q, k: q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5, device="cuda")
+    assert asked_on == ["cpu", "cpu", "cuda"]
+    assert "all" in capsys.readouterr().out
+
+
+@pytest.fixture
+def asked_on(monkeypatch):
+    """The devices that verdicts were asked on; all of them are answered on the CPU."""
+    devices, verdict = [], Exercise.verdict
+
+    def recorded(self, run, *, device="cpu", **rest):
+        devices.append(device)
+        return verdict(self, run, **rest)
+
+    monkeypatch.setattr(Exercise, "verdict", recorded)
+    return devices
+
+
+def test_a_tensor_made_on_another_device_is_told_in_one_sentence():
+    def elsewhere(query, key):
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+        )
+
+    with pytest.raises(CheckFailed, match=r"write device=x.device, x an argument, in your line  raise RuntimeError"):
+        check.attention_scores(elsewhere)
