@@ -37,15 +37,22 @@ mathjax2_config = {
 myst_update_mathjax = False  # it writes settings for MathJax 3
 
 
-def copy_mathjax(app, error):
-    """Put MathJax where mathjax_path looks for it."""
+FRONT_DOOR = """<!doctype html>
+<meta charset="utf-8"><title>BERT from scratch</title>
+<meta http-equiv="refresh" content="0; url=docs/index.html"><a href="docs/index.html">BERT from scratch</a>
+"""
+
+
+def finish(app, error):
+    """Put MathJax where mathjax_path looks for it, and a page at the site's root that leads to ours."""
     if error is None and app.builder.format == "html":
         home = Path(next(iter(find_spec("jupyter_server_mathjax").submodule_search_locations)))
         shutil.copytree(home / "static", Path(app.outdir) / MATHJAX, dirs_exist_ok=True)
+        (Path(app.outdir) / "index.html").write_text(FRONT_DOOR, encoding="utf-8")
 
 
 def setup(app):
-    app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", finish)
 
 
 html_theme = "furo"

@@ -1,10 +1,13 @@
-"""Fills in what README.md does not say by hand: `python docs/make_readme.py` (`--check` only compares).
+"""Fills in what README.md and docs/figures.md don't say by hand: `python docs/make_readme.py` (`--check` compares).
 
 Between `<!-- name -->` and `<!-- /name -->` stands what a program found out: a check's real message, the table of
 units, the figures of benchmarks/. The picture of the message is docs/img/named_mistake.png.
 """
 
+import json
+import math
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -17,6 +20,8 @@ from coursework.checks.engine import INSTANT_SEED, Verdict, run_variant
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "figures.md")
+RESULTS = ROOT / "benchmarks" / "results"
 PICTURE = ROOT / "docs" / "img" / "named_mistake.png"
 
 
@@ -62,17 +67,94 @@ def unit_table() -> str:
     return "\n".join(rows)
 
 
+def results(name: str) -> dict:
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def span(values: list[float]) -> str:
+    """The least and the most of some ratios."""
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def beside(rows: list[dict], name: str, contender: str, what: str) -> list[float]:
+    """A contender against transformers compiled in the same run of benchmarks/pretrain_gpu.py, in every run."""
+    of = {(r["run"], r["contender"]): r[what] for r in rows if r["row"] == name}
+    runs = [run for run, who in of if who == contender and (run, "transformers compiled") in of]
+    return [of[run, contender] / of[run, "transformers compiled"] for run in runs]
+
+
+def paired(name: str, pairs: list[tuple[float, float]]) -> str:
+    """Mean difference in points, and its standard error."""
+    points = [100 * (ours - theirs) for ours, theirs in pairs]
+    error = statistics.stdev(points) / math.sqrt(len(points))
+    return f"{name} {statistics.mean(points):+.1f} ± {error:.1f}"
+
+
+def summary() -> str:
+    """README's figures: one line each."""
+    cpu, steps = results("inference_cpu")["rows"], results("finetune_cpu")["steps"]
+    ragged = [row["ratio"] for row in cpu if row["batch"].startswith("ragged")]
+    equal = [row["ratio"] for row in cpu if row["batch"].startswith("equal")]
+    gpu, full = results("pretrain_gpu"), ("base 256 x 128", "base 64 x 512")
+
+    def gain(names: tuple[str, ...], contender: str = "ours", what: str = "tokens_per_second") -> str:
+        return span([ratio for name in names for ratio in beside(gpu["results"], name, contender, what)])
+
+    tasks, sentences = results("finetune_tasks")["rows"], results("finetune_cpu")["seeds"]
+    scores = [("wnut", "f1", "WNUT-17"), ("xquad", "f1", "XQuAD")]
+    differences = [paired("sentences", [(row["ours"], row["transformers"]) for row in sentences])]
+    for task, score, name in scores:
+        rows = [row for row in tasks if row["task"] == task]
+        differences.append(paired(name, [(row["ours"][score], row["transformers"][score]) for row in rows]))
+    labels = results("finetune_labels")["rows"]
+    gains = [statistics.mean(r["pretrained"]["test_accuracy"]) - statistics.mean(r["random"]["test_accuracy"])
+             for r in labels]  # fmt: skip
+    graded = results("grading")
+    saving = (gain(full, "ours, save memory"), gain(full, "ours, save memory", "peak_gib"))
+    by_batches = [f"{row['ratio']:.1f} × {row['batches'].partition(', ')[2]}" for row in steps[:2]]
+    lines = {
+        "reading a batch of mixed lengths, on a CPU": f"{span(ragged)} × as fast; equal lengths {span(equal)}",
+        "a pre-training step of full rows, both compiled": f"{gain(full)} × as fast in {gain(full, what='peak_gib')} "
+        f"of the memory; with `save_memory` {saving[0]} in {saving[1]}",
+        "… of rows of mixed lengths": gain(("base 512 ragged 5-66", "base 64 ragged 20-512")) + " × as fast",
+        "… of 32 rows of 128 tokens": gain(("base 32 x 128",)) + " × as fast",
+        "a fine-tuning step on sentences, on a CPU": "; ".join(by_batches),
+        "points more after fine-tuning, five seeds paired": ", ".join(differences),
+    }
+    own = {
+        "points over a random start with 500, 2,000, 6,000 labels": ", ".join(f"+{100 * g:.0f}" for g in gains),
+        "submissions graded a minute, sandboxed": f"{graded['a_minute']} on {graded['cores']} cores",
+    }
+    table = ["| beside `transformers` | ours |", "|---|---|", *(f"| {k} | {v} |" for k, v in lines.items())]
+    table += ["", "| the course itself | |", "|---|---|", *(f"| {k} | {v} |" for k, v in own.items())]
+    where = (
+        f"GPU: {gpu['device']}; transformers gets its mask, with which it is faster. Machines stand beside each table."
+    )
+    return "\n".join([*table, "", where])
+
+
+def two_gpus() -> str:
+    found = results("pretrain_gpus")
+    each = ", ".join(f"{speed / 1000:.0f}" for speed in found["alone"])
+    return (
+        f"{found['row']} a GPU: {found['ratio']:.2f} × ({each} k tokens/s alone, {found['together'] / 1000:,.0f} k "
+        f"together). {found['gpus']} {found['device']}."
+    )
+
+
 def blocks() -> dict[str, str]:
     """Name of each block -> what belongs in it."""
     found = {"message": f"```text\n{wrong_answer().text()}\n```", "units": unit_table()}
-    for table in sorted((ROOT / "benchmarks" / "results").glob("*.md")):
+    found |= {"summary": summary(), "pretrain_gpus": two_gpus()}
+    for table in sorted(RESULTS.glob("*.md")):
         name, text = table.stem, table.read_text(encoding="utf-8")
         found[name] = re.sub(r"<!-- /?\w+.*?-->\n?", "", text).strip()
     return found
 
 
 def filled(text: str) -> str:
-    """README with every block renewed; raises KeyError for a block that nothing fills."""
+    """A page with every block renewed; raises KeyError for a block that nothing fills."""
     have = blocks()
     return re.sub(
         r"<!-- (\w+) -->\n.*?<!-- /\1 -->",
@@ -84,13 +166,14 @@ def filled(text: str) -> str:
 
 def main() -> int:
     torch.set_num_threads(1)
-    old = README.read_text(encoding="utf-8")
-    new = filled(old)
+    old = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    new = {page: filled(text) for page, text in old.items()}
     if "--check" not in sys.argv:
-        README.write_text(new, encoding="utf-8", newline="\n")
+        for page, text in new.items():
+            page.write_text(text, encoding="utf-8", newline="\n")
         draw(wrong_answer())
     elif new != old:
-        print("README.md is not what the code says now: python docs/make_readme.py")
+        print("README.md or docs/figures.md is not what the code says now: python docs/make_readme.py")
         return 1
     return 0
 

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FIGURES = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +22,15 @@ def make_readme():
     return module
 
 
-def test_blocks_are_current(make_readme):
-    assert make_readme.filled(README) == README, "run: python docs/make_readme.py"
+@pytest.mark.parametrize("page", [README, FIGURES], ids=["README", "figures"])
+def test_blocks_are_current(make_readme, page):
+    assert make_readme.filled(page) == page, "run: python docs/make_readme.py"
+
+
+def test_every_benchmark_has_its_place(make_readme):
+    """A script's table stands on the page of figures, whose blocks a script fills."""
+    tables = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.md")}
+    assert tables <= set(re.findall(r"<!-- (\w+) -->", FIGURES))
 
 
 def test_a_typed_figure_is_noticed(make_readme):
@@ -32,9 +40,10 @@ def test_a_typed_figure_is_noticed(make_readme):
 
 
 def test_every_link_leads_somewhere():
-    links = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", README)]
-    missing = [link for link in links if link and "://" not in link and not (ROOT / link).exists()]
-    assert not missing
+    for page, home in ((README, ROOT), (FIGURES, ROOT / "docs")):
+        links = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", page)]
+        missing = [link for link in links if link and "://" not in link and not (home / link).exists()]
+        assert not missing
 
 
 def code_lines(path: Path) -> int:

@@ -60,7 +60,7 @@ class TrainOptions:
     accumulate: int = 1  # batches a step, on all processes together
     precision: str = ""  # fp32, bf16, fp16; empty: what the device does best
     compile: bool | None = None  # None: on a GPU yes, on a CPU no (compiling takes longer than it saves there)
-    save_memory: bool = False  # compiled only: a fifth less memory, 3 % slower (what is cheap is computed twice)
+    save_memory: bool = False  # compiled only: a quarter less memory, 2 % slower (what is cheap is computed twice)
     seed: int = 0
     log_every: int = 10  # steps
     evaluate_every: int = 0  # steps; 0: at the end only

@@ -602,7 +602,7 @@ def _misses(case: Case, answer: Answer, name: str) -> str | None:
     if answer.error is None:
         return case.says or f"should raise {case.raises}, and returns {describe(answer.value)}"
     if answer.error["type"] == case.raises:
-        return None
+        return None if answer.error["message"].strip() else f"raises {case.raises} without a word: say what is wrong"
     return f"{_tell_error(answer.error, name)}: raise a {case.raises} that says what to do"
 
 

@@ -198,6 +198,10 @@ def _(new: Inputs):
     small = {name: 1e-4 * x for name, x in theirs.items()}
     apart = {name: x + 2e-5 * noise[name] for name, x in small.items()}
     yield _ask(apart, small, mask, "tolerance", "a tenth of the numbers' own size is no rounding")
+    spike = {name: x.clone() for name, x in theirs.items()}
+    spike[STEPS[1]][0, 0, 2] = 400.0  # the limit is 0.04
+    beside = {name: x + 0.01 * noise[name].clamp(-1, 1) * (name == STEPS[1]) for name, x in spike.items()}
+    yield _ask(beside, spike, mask, "tolerance", "0.01 beside a number of 400 is rounding")
     one = theirs[STEPS[1]].clone()
     one[0, 0, 2] += 0.01  # a single number
     yield ask({STEPS[1]: one}, "tolerance", f"a single number of {STEPS[1]} is off by 0.01")

@@ -191,7 +191,7 @@ def _diverge(mine, theirs, attention_mask, tolerance, *, names=list, padding=Tru
         a = a.mT if turned else a
         if padding:
             a, b = a[attention_mask == 1], b[attention_mask == 1]
-        limit = tolerance * (float(b.abs().max()) if size is None else size)
+        limit = tolerance * float(b.abs().max() if size is None else size(b))
         if said := kind(a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1]), limit, turned):
             found.append((name, said))
     return found
@@ -241,7 +241,13 @@ def padding_counts(mine, theirs, attention_mask, tolerance=1e-4):
     "an absolute tolerance", think="is 0.01 much? In numbers of a thousand, and in numbers of a thousandth?"
 )
 def absolute_tolerance(mine, theirs, attention_mask, tolerance=1e-4):
-    return _first(_diverge(mine, theirs, attention_mask, tolerance, size=1.0))
+    return _first(_diverge(mine, theirs, attention_mask, tolerance, size=lambda b: 1.0))
+
+
+@first_divergence.mistake("the limit taken from the mean |number| instead of the largest",
+                          think="what does the table say: the largest, or a usual one?")  # fmt: skip
+def size_by_mean(mine, theirs, attention_mask, tolerance=1e-4):
+    return _first(_diverge(mine, theirs, attention_mask, tolerance, size=lambda b: b.abs().mean()))
 
 
 @first_divergence.mistake("a fixed tolerance: the argument is never used", think="who decides how close is close?")

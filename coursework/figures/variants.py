@@ -82,7 +82,8 @@ def grouped(table: dict[str, dict[str, float]], title: str):
     axes.set(ylim=(0, max(max(row.values()) for row in table.values()) * 1.18), yticks=[])
     axes.spines[["left", "top", "right"]].set_visible(False)
     axes.tick_params(length=0)
-    axes.legend(frameon=False, ncols=len(series), loc="upper left", bbox_to_anchor=(0, 1.13))
+    if len(series) > 1:
+        axes.legend(frameon=False, ncols=len(series), loc="upper left", bbox_to_anchor=(0, 1.13))
     figure.suptitle(title)
     told = "; ".join(f"{group}: " + ", ".join(f"{n} {v:.0%}" for n, v in row.items()) for group, row in table.items())
     return figure_html(figure, f"Bar chart: {title}. {told}.")

@@ -90,10 +90,17 @@ def test_solutions_get_all_points(path):
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
+def test_every_exercise_begins_alike(path):
+    """Number and title, what it is for, then how hard, how long and how many points."""
+    cells, _ = solved(path)
+    for exercise in exercises(path.stem):
+        head = rf"## {exercise.number} · .+\n\n\*\*What for\.\*\* .+\n\n\*\*Difficulty\*\* ●+○* · \*\*minutes\*\* \d+ · "
+        assert re.match(head + rf"\*\*points\*\* {exercise.points:g}\n\n", cells[f"{exercise.name}-text"].source), exercise.name
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_hints_are_three_and_folded(path):
     cells, _ = solved(path)
     for exercise in exercises(path.stem):
         text = cells[f"{exercise.name}-text"].source
         assert re.findall(r"<summary>Hint (\d)", text) == ["1", "2", "3"]
-        assert "minutes" in text
-        assert "Difficulty" in text
