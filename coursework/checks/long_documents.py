@@ -71,8 +71,13 @@ def _(new: Inputs):
     yield case("no tail", room + 1, most, room)
     yield case("no head", length, most, 0)
     yield case("no head", room + 1, most, 0)
-    for short, head in ((room, 4), (room - 1, 4), (room - 3, 5), (3, 5), (4, 0), (5, room), (1, 3)):
+    for short, head in ((room, 4), (room - 1, 4), (room - 3, 5), (3, 5), (4, 0), (5, room), (1, 3), (0, 0), (0, 3)):
         yield case("documents that fit", short, most, head)
+    again, cls_id, sep_id = [5, 8, 5, 6, 7, 9, 6, 5], *new.random.sample(range(100, 200), 2)
+    call = Call((again, 7, 2, cls_id, sep_id))
+    kept = [cls_id, 5, 8, 9, 6, 5, sep_id]
+    says = f"{again}, in which ids come again, max_length 7, head 2: expected {kept}"
+    yield Case("end", (call,), holds=lambda a: None if _plain(a.value) == kept else says, loose=True)
 
 
 class _Kept:
@@ -105,12 +110,17 @@ class _Kept:
                 return None
             low = len(self.pieces) - tail
             return f"{at}: should end with pieces {low} to {len(self.pieces) - 1}, and ends with {self._places(inside)}"
+        if inside == expected:
+            return f"{at}: the right pieces, but not from cls_id to sep_id: {_shown(got)}"
         return f"{at}: keeps {self._places(inside)}, expected {self._places(expected)}"
 
     def _places(self, ids: list) -> str:
         """Runs of neighbours, as "0–3, 20–24"."""
+        strange = [i for i in ids if i not in self.pieces]
+        if strange:
+            return f"{strange[0]}, which is none of the pieces"
         runs: list[list[int]] = []
-        for place in (self.pieces.index(i) if i in self.pieces else -1 for i in ids):
+        for place in map(self.pieces.index, ids):
             if runs and place == runs[-1][1] + 1:
                 runs[-1][1] = place
             else:
@@ -181,10 +191,13 @@ def _(new: Inputs):
     for length in (room, room - 1, stride + 1, stride, 1, 0):
         yield case("documents that fit", length, room, stride)
     yield case("documents that fit", room, room, room)
-    for stride in (room + 1, room + 2, room + 5, 0, -2):
-        pieces, cls_id, sep_id = _document(new, full)
+    wrong = [(stride, full) for stride in (room + 1, room + 2, room + 5, 0, -2)]
+    wrong += [(stride, length) for stride in (room + 1, 0) for length in (room, 1, 0)]  # refused all the same
+    for stride, length in wrong:
+        pieces, cls_id, sep_id = _document(new, length)
         says = f"stride {stride} with room for {room} pieces should raise a ValueError: "
         says += "pieces between two windows are never read" if stride > 0 else "no window ever reaches the end"
+        says += ", if not here then in a longer document" if length < full else ""
         call = Call((pieces, room + 2, stride, cls_id, sep_id))
         yield Case("strides that skip", (call,), says, raises="ValueError")
 
@@ -206,6 +219,8 @@ class _Cuts:
         look = {"special tokens": self._specials, "size": self._sizes, "stride": self._starts}
         if self.part in look:
             return look[self.part](got)
+        if self._told(got) == self._told(want) and (wrong := self._specials(got)):
+            return f"{self.where}: {wrong}"
         return f"{self.where}: your windows are {self._told(got)}; expected {self._told(want)}"
 
     def _specials(self, got: list[list[int]]) -> str | None:
@@ -290,6 +305,7 @@ def _(new: Inputs):
         says = f"how={how!r}, documents of {counts} windows: off by {{off}}"
         yield Case("different counts", (ask(counts, how),), says)
         yield Case("different counts", (ask(counts, how, low=-9.0),), says + ", all numbers below 0")
+        yield Case("different counts", (ask(counts, how, low=-3000.0),), says + ", all numbers around -3000")
         says = f"how={how!r}, windows of several documents mixed: off by {{off}}"
         yield Case("mixed order", (ask(counts, how, mixed=True),), says)
         says = f"how={how!r}, documents of one window beside longer ones: off by {{off}}"
@@ -403,6 +419,10 @@ def _(new: Inputs):
         for batch in (16, 5, 3):
             says = f"documents of {counts} windows, how={how!r}, batches of {batch}: the logits are off by {{off}}"
             yield Case(how, (ask(many, how, batch),), says)
+    for one in ([cuts([7])], [cuts([8, 8, 5])]):
+        part, says = "one window each" if len(one[0]) == 1 else "mean", f"a single document, of {len(one[0])} windows: "
+        yield Case(part, (ask(one, "mean", 4),), says + "the logits are off by {off}")
+        yield Case(part, (ask(one, "mean", 4, "labels"),), says + "its label is another")
     outvoted = [_outvoted(weights, lambda: cuts([8, 8, 8, 8, 3]), votes=k < 3) for k in range(5)]
     for how in ("mean", "max"):
         for documents in (many, outvoted):
@@ -441,7 +461,8 @@ def _asked(answer: Answer, counts: list[int], batch: int) -> str | None:
     if max(sizes) > batch:
         return f"{told}: {max(sizes)} windows at once"
     if len(sizes) > -(-windows // batch):
-        return f"{told}: {len(sizes)} calls of the model, {-(-windows // batch)} are enough when documents share them"
+        enough = -(-windows // batch)
+        return f"{told}: the model is called {len(sizes)} times, and {enough} would do: fill each batch"
     return None
 
 

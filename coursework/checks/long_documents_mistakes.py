@@ -79,12 +79,60 @@ def overlap_comes_twice(pieces, max_length, head, cls_id, sep_id):
     return [cls_id, *pieces[:head], *(pieces[-tail:] if tail else []), sep_id]
 
 
-@head_tail.mistake("a document that just fits taken for too long", think="is len == room too long?")
-def just_fits_is_cut(pieces, max_length, head, cls_id, sep_id):
+@head_tail.mistake("the tail begun one piece too late", think="how many pieces are in x[n - 3 + 1 :]?")
+def tail_one_late(pieces, max_length, head, cls_id, sep_id):
     room = max_length - 2
-    if len(pieces) < room:
+    if len(pieces) <= room:
         return [cls_id, *pieces, sep_id]
     return [cls_id, *pieces[:head], *pieces[len(pieces) - (room - head) + 1 :], sep_id]
+
+
+@head_tail.mistake(
+    "a tail that takes all the room, as if there were no head", think="how much room is left after head?"
+)
+def tail_of_the_whole_room(pieces, max_length, head, cls_id, sep_id):
+    room = max_length - 2
+    if len(pieces) <= room:
+        return [cls_id, *pieces, sep_id]
+    return [cls_id, *pieces[:head], *pieces[len(pieces) - room :], sep_id]
+
+
+@head_tail.mistake("[CLS] and [SEP] not counted in the tail: two pieces too many", think="which two places are taken?")
+def tail_two_too_long(pieces, max_length, head, cls_id, sep_id):
+    if len(pieces) <= max_length - 2:
+        return [cls_id, *pieces, sep_id]
+    return [cls_id, *pieces[:head], *pieces[len(pieces) - (max_length - head) :], sep_id]
+
+
+@head_tail.mistake("head and tail cut from the ids with [CLS] and [SEP] in them: head has a piece too few",
+                   think="does `head` count pieces or ids?")  # fmt: skip
+def cut_with_specials(pieces, max_length, head, cls_id, sep_id):
+    ids = [cls_id, *pieces, sep_id]
+    return ids if len(ids) <= max_length else ids[:head] + ids[len(ids) - (max_length - head) :]
+
+
+@head_tail.mistake("[CLS] and [SEP] exchanged", think="which of the two comes first?")
+def specials_exchanged(pieces, max_length, head, cls_id, sep_id):
+    room = max_length - 2
+    kept = pieces if len(pieces) <= room else [*pieces[:head], *pieces[len(pieces) - (room - head) :]]
+    return [sep_id, *kept, cls_id]
+
+
+@head_tail.mistake("pieces looked up by their value: an id that comes again is taken for its first place",
+                   think="may a word come twice in a review?")  # fmt: skip
+def by_value(pieces, max_length, head, cls_id, sep_id):
+    last = len(pieces) - (max_length - 2 - head)
+    kept = [piece for piece in pieces if pieces.index(piece) < head or pieces.index(piece) >= last]
+    return [cls_id, *kept, sep_id]
+
+
+@head_tail.mistake(
+    "an empty document answered with an empty list", think="what does the model get for an empty review?"
+)
+def nothing_for_nothing(pieces, max_length, head, cls_id, sep_id):
+    room = max_length - 2
+    kept = pieces if len(pieces) <= room else [*pieces[:head], *pieces[len(pieces) - (room - head) :]]
+    return [cls_id, *kept, sep_id] if pieces else []
 
 
 @head_tail.mistake("head and tail exchanged: head pieces from the end", think="which end is the head?")
@@ -233,7 +281,7 @@ def specials_before_cutting(pieces, max_length, stride, cls_id, sep_id):
 
 
 @windows.mistake("what is left at the end lost, because it does not fill a window",
-                 think="which pieces has no window?")  # fmt: skip
+                 think="which pieces have no window?")  # fmt: skip
 def the_rest_is_lost(pieces, max_length, stride, cls_id, sep_id):
     room = max_length - 2
     cuts = _cut(pieces, room, stride, cls_id, sep_id)
@@ -253,6 +301,44 @@ def windows_inside_others(pieces, max_length, stride, cls_id, sep_id):
     _refuse(stride, room)
     starts = range(0, max(1, len(pieces)), stride)
     return [[cls_id, *pieces[start : start + room], sep_id] for start in starts]
+
+
+@windows.mistake("a start for each stride: the last windows lie inside others, and an empty document has none",
+                 think="does the last window show anything new? and what does an empty review get?")  # fmt: skip
+def a_start_for_each_stride(pieces, max_length, stride, cls_id, sep_id):
+    room = max_length - 2
+    _refuse(stride, room)
+    return [[cls_id, *pieces[start : start + room], sep_id] for start in range(0, len(pieces), stride)]
+
+
+@windows.mistake("starts up to n - room, which range leaves out: the window that reaches the end is missing",
+                 think="what is the last number of range(0, 6, 3)?")  # fmt: skip
+def last_start_left_out(pieces, max_length, stride, cls_id, sep_id):
+    room = max_length - 2
+    _refuse(stride, room)
+    return [[cls_id, *pieces[start : start + room], sep_id] for start in range(0, len(pieces) - room, stride)]
+
+
+@windows.mistake("windows as long as the stride", think="how many pieces have room in a window?")
+def windows_of_a_stride(pieces, max_length, stride, cls_id, sep_id):
+    _refuse(stride, max_length - 2)
+    starts = range(0, max(1, len(pieces)), stride)
+    return [[cls_id, *pieces[start : start + stride], sep_id] for start in starts]
+
+
+@windows.mistake(
+    "short documents answered before the stride is looked at", think="would the caller want to know today?"
+)
+def short_before_stride(pieces, max_length, stride, cls_id, sep_id):
+    room = max_length - 2
+    return [[cls_id, *pieces, sep_id]] if len(pieces) <= room else _cut(pieces, room, stride, cls_id, sep_id)
+
+
+@windows.mistake(
+    "empty documents answered before the stride is looked at", think="would the caller want to know today?"
+)
+def empty_before_stride(pieces, max_length, stride, cls_id, sep_id):
+    return _cut(pieces, max_length - 2, stride, cls_id, sep_id) if pieces else [[cls_id, sep_id]]
 
 
 @windows.mistake("one window more when the last one just reaches the end", think="is there anything left to read?")
@@ -396,6 +482,18 @@ def divided_by_the_average(x, document, documents, how):
 def divided_by_the_most(x, document, documents, how):
     most = int(torch.bincount(document).max())
     return _each(x, document, documents, lambda rows: rows.sum(0) / most, _max, how)
+
+
+@pool.mistake("the zeros that scatter_reduce starts from counted as a window (include_self)",
+              think="how many rows does the mean of one window have?")  # fmt: skip
+def start_counts(x, document, documents, how):
+    index, start = document[:, None].expand_as(x), x.new_zeros(documents, x.size(1))
+    return start.scatter_reduce(0, index, x, "mean" if how == "mean" else "amax")
+
+
+@pool.mistake("a number like -100 in place of minus infinity", think="can a score be below it?")
+def finite_minimum(x, document, documents, how):
+    return _each(x, document, documents, _mean, lambda rows: rows.amax(0).clamp(min=-100.0), how)
 
 
 @pool.mistake("every document given the same number of windows: x.view(documents, …)",
@@ -580,6 +678,28 @@ def one_document_at_a_time(model, documents, how, batch):
         rows = [torch.cat([model(*_pad(cuts[i : i + batch])) for i in range(0, len(cuts), batch)])
                 for cuts in documents]  # fmt: skip
     pooled = torch.stack([row.mean(0) if how == "mean" else row.amax(0) for row in rows])
+    return pooled, pooled.argmax(1)
+
+
+@predict_documents.mistake("squeeze() at the end: a single document loses its axis",
+                           think="which shape do one document's logits have?")  # fmt: skip
+def squeezed(model, documents, how, batch):
+    logits, document = _of_windows(model, documents, batch)
+    pooled = _grouped(logits, document, how)
+    return pooled.squeeze(), pooled.argmax(1).squeeze()
+
+
+@predict_documents.mistake("a max whatever how says", think="what is how for?")
+def always_max(model, documents, how, batch):
+    logits, document = _of_windows(model, documents, batch)
+    pooled = _grouped(logits, document, "max")
+    return pooled, pooled.argmax(1)
+
+
+@predict_documents.mistake("mean and max exchanged", think="what does how say?")
+def how_exchanged(model, documents, how, batch):
+    logits, document = _of_windows(model, documents, batch)
+    pooled = _grouped(logits, document, "max" if how == "mean" else "mean")
     return pooled, pooled.argmax(1)
 
 

@@ -39,7 +39,7 @@ def four_windows(guess: str = ""):
 def more_overlap(guess: str = ""):
     return quiz(
         "Windows side by side read each piece once. With a stride of half a window nearly all pieces are read twice, "
-        "and no sentence is torn at a border without being whole elsewhere. What does the judge of films gain?",
+        "and no short sentence is torn at a border without being whole elsewhere. What does the judge of films gain?",
         {
             "several per cent": "Many programs do it by default, so it must be worth something? A verdict is said in "
             "many sentences; few of them lie on a border.",

@@ -40,10 +40,13 @@ def faint(page, shown: list[str], leave: str) -> list[str]:
 
 
 class Heard:
-    """What a page asks of other machines, which gets no answer, and the errors that its console shows."""
+    """What a page asks of other machines, which gets no answer, and the errors that its console shows.
 
-    def __init__(self, page, allowed: frozenset[str] | set[str] = frozenset()):
-        self.allowed, self.asked, self.errors = allowed, [], []
+    `allowed` are addresses, and that they are out of reach is no error; neither is what holds a text of `harmless`.
+    """
+
+    def __init__(self, page, allowed: frozenset[str] | set[str] = frozenset(), harmless: tuple[str, ...] = ()):
+        self.allowed, self.harmless, self.asked, self.errors = allowed, ("ERR_FAILED", *harmless), [], []
         page.on("request", lambda request: self.asked.append(request.url))
         page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -53,8 +56,8 @@ class Heard:
         self.asked.clear(), self.errors.clear()
 
     def said(self) -> dict[str, list[str]]:
-        """Since the last `forget`; that an allowed address is out of reach is no error."""
+        """Since the last `forget`."""
         return {
             "asked": [url for url in self.asked if ELSEWHERE.match(url) and url not in self.allowed],
-            "errors": [text for text in self.errors if "ERR_FAILED" not in text],
+            "errors": [text for text in self.errors if not any(known in text for known in self.harmless)],
         }

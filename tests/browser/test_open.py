@@ -35,7 +35,7 @@ def test_notebooks_open_offline_without_errors_and_can_be_read(start_lab, browse
         for theme in themes:
             page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})",
                           f"JupyterLab {theme}")  # fmt: skip
-            page.locator(f"body[data-jp-theme-light='{str(theme == 'Light').lower()}']").wait_for()
+            page.locator(f"body[data-jp-theme-light='{str(theme == 'Light').lower()}']").wait_for(state="attached")
             page.wait_for_timeout(1200)
             found = heard.said() | {
                 "no text": page.locator(".jp-Notebook img:not([alt]), .jp-Notebook img[alt='']").count(),
@@ -47,4 +47,4 @@ def test_notebooks_open_offline_without_errors_and_can_be_read(start_lab, browse
                 problems[f"{path.stem}, {theme}"] = {key: value for key, value in found.items() if value}
             page.screenshot(path=str(tmp_path / f"{theme}-{path.parent.name}-{path.stem}.png"))
         themes.reverse()  # the next notebook opens in the theme that this one ended in
-    assert not problems, problems
+    assert not problems, "\n".join(f"{page}: {found}" for page, found in problems.items())

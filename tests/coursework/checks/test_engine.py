@@ -313,6 +313,14 @@ def test_errors_are_alike_when_they_name_the_same_tensors_in_other_words():
     assert _gap(ours, failed("layer.1.norm.bias layer.1.norm.beta", "KeyError")) == math.inf
 
 
+def test_errors_that_students_raise_are_alike_in_any_words():
+    def raised(message, line):
+        return Answer(error={"type": "ValueError", "message": message, "line": line})
+
+    assert _gap(raised("bad stride", "raise ValueError(text)"), raised("stride 3", "raise ValueError(f'{x}')")) == 0
+    assert _gap(raised("bad stride", "raise ValueError(text)"), raised("no 0 here", "x.index(0)")) == math.inf
+
+
 def test_an_error_in_one_part_costs_that_part_alone():
     def fails_later(query, key, value, bias=None, dropout_p=0.0, training=False):
         if training:

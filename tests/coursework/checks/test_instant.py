@@ -141,3 +141,14 @@ def test_a_tensor_made_on_another_device_is_told_in_one_sentence():
 
     with pytest.raises(CheckFailed, match=r"write device=x.device, x an argument, in your line  raise RuntimeError"):
         check.attention_scores(elsewhere)
+
+
+def test_a_reward_that_fails_takes_nothing_away(monkeypatch, capsys):
+    def reward(function):
+        raise RecursionError("maximum recursion depth exceeded")
+
+    monkeypatch.setattr(check.attention_scores, "_reward", reward)
+    check.attention_scores(attention_scores)
+    out = capsys.readouterr().out
+    assert out.startswith("✓ 01.1 attention scores: all 4 parts pass")
+    assert "could not be shown with your function: RecursionError: maximum recursion depth exceeded" in out
