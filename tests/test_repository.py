@@ -157,6 +157,7 @@ def test_continuous_integration_runs_the_same_commands():
 def test_nothing_names_the_machine_it_was_made_on():
     private = re.compile(r"/(home|Users|root|work|tmp)/\w")
     allowed = ("Makefile", ".ci/run", "attacks.py", "test_sandbox.py")  # attackers name places of any system
+    allowed += ("test.yml",)  # where pytest leaves pictures on GitHub's machines
     for path in tracked("*.py", "*.md", "*.ipynb", "*.yml", "*.toml", "*.json", "*.txt"):
         if path.name not in allowed and path != Path(__file__):
             for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
