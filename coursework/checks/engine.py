@@ -631,7 +631,8 @@ def _gap(a: Answer, b: Answer) -> float:
     if (a.error is None) != (b.error is None) or a.changed != b.changed:
         return math.inf
     if a.error and b.error:
-        told = [(error["type"], _gist(error)) for error in (a.error, b.error)]
+        own = all((error["line"] or "").startswith("raise ") for error in (a.error, b.error))
+        told = [(error["type"], _gist(error["message"], own)) for error in (a.error, b.error)]
         return 0.0 if told[0] == told[1] else math.inf
     return max(_value_gap(a.value, b.value), _gradient_gap(a.grads, b.grads))
 
@@ -659,13 +660,11 @@ def _alike(said: str, told: str) -> bool:
     return len(shares[0]) == len(shares[1]) and all(abs(x - y) <= 1.9 for x, y in zip(*shares, strict=True))
 
 
-def _gist(error: dict) -> Any:
-    """What an error says, whoever worded it: the tensors that it names (a.b.c); nothing, if the student raised it in
-    words of his own; or Python's words without numbers."""
-    named = re.findall(r"\w+(?:\.\w+){2,}", error["message"])
-    if named:
-        return frozenset(named)
-    return "" if (error["line"] or "").startswith("raise ") else _without_numbers(error["message"])
+def _gist(message: str, own: bool) -> Any:
+    """What an error says, whoever worded it: the tensors that it names (a.b.c), or Python's words without numbers;
+    nothing if it is of the student's own wording."""
+    named = re.findall(r"\w+(?:\.\w+){2,}", message)
+    return frozenset(named) if named else "" if own else _without_numbers(message)
 
 
 def _without_numbers(message: str) -> str:
