@@ -48,7 +48,6 @@ def start_lab(tmp_path) -> Iterator[Callable[..., Lab]]:
         environment = os.environ | own | {"PATH": path, "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
         environment["JUPYTER_DATA_DIR"] = str(tmp_path / "data")
         command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", f"--ServerApp.port={port}"]
-        command += ["--LabApp.expose_app_in_browser=True"]  # tests may run a command of the menu
         command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}"]
         with log.open("w") as file:
             process = subprocess.Popen(command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT)

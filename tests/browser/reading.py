@@ -5,8 +5,10 @@ import re
 # Text that stands out too little from what is behind it (WCAG 2.2, 1.4.3).
 CONTRAST = """
 ([shown, leave]) => {
-  const canvas = document.createElement("canvas").getContext("2d");
-  const rgba = (text) => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const known = {};  // asking the canvas takes time, and a page has few colours
+  const rgba = (text) => known[text] ??= painted(text);
+  const painted = (text) => {
     canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data];
   };
