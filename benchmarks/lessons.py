@@ -54,7 +54,8 @@ def table(found: dict) -> str:
     for name, cells in sorted(by_unit.items()):
         lines.append(f"| {name} | {cells.get('notebooks', '')} | {cells.get('solutions', '')} |")
     beside = f"{found['workers']} notebooks side by side" if found["workers"] > 1 else "one notebook at a time"
-    return "\n".join([*lines, "", f"{found['machine']}; {beside}.", "<!-- /lessons -->", ""])
+    said = " ".join([f"{found['machine']}; {beside}.", *([found["note"]] if "note" in found else [])])
+    return "\n".join([*lines, "", said, "<!-- /lessons -->", ""])
 
 
 def main() -> None:

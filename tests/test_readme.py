@@ -15,28 +15,28 @@ FIGURES = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def make_readme():
-    spec = importlib.util.spec_from_file_location("make_readme", ROOT / "docs" / "make_readme.py")
+def make_pages():
+    spec = importlib.util.spec_from_file_location("make_pages", ROOT / "docs" / "make_pages.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 @pytest.mark.parametrize("page", [README, FIGURES], ids=["README", "figures"])
-def test_blocks_are_current(make_readme, page):
-    assert make_readme.filled(page) == page, "run: python docs/make_readme.py"
+def test_blocks_are_current(make_pages, page):
+    assert make_pages.filled(page) == page, "run: python docs/make_pages.py"
 
 
-def test_every_benchmark_has_its_place(make_readme):
+def test_every_benchmark_has_its_place(make_pages):
     """A script's table stands on the page of figures, whose blocks a script fills."""
     tables = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.md")}
     assert tables <= set(re.findall(r"<!-- (\w+) -->", FIGURES))
 
 
-def test_a_typed_figure_is_noticed(make_readme):
+def test_a_typed_figure_is_noticed(make_pages):
     typed = README.replace("parts pass", "parts pass, honestly", 1)
     assert typed != README
-    assert make_readme.filled(typed) == README
+    assert make_pages.filled(typed) == README
 
 
 def test_every_link_leads_somewhere():

@@ -603,7 +603,7 @@ def _misses(case: Case, answer: Answer, name: str) -> str | None:
         return case.says or f"should raise {case.raises}, and returns {describe(answer.value)}"
     if answer.error["type"] == case.raises:
         return None if answer.error["message"].strip() else f"raises {case.raises} without a word: say what is wrong"
-    return f"{_tell_error(answer.error, name)}; it should raise a {case.raises} that says what to do"
+    return f"should raise a {case.raises} that says what to do; {_tell_error(answer.error, name)}"
 
 
 def _tell_error(error: dict, name: str) -> str:

@@ -2,10 +2,12 @@
 
 import functools
 import http.server
+import re
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -58,6 +60,13 @@ def test_every_page_reads_well_offline_in_both_themes(site, browser_page, tmp_pa
                 problems[f"{path}, {theme}"] = {key: value for key, value in found.items() if value}
         page.screenshot(path=str(tmp_path / f"{path.stem}.png"))
     assert not problems, "\n".join(f"{page}: {found}" for page, found in problems.items())
+
+
+def test_every_link_within_the_site_leads_somewhere(site):
+    _, folder = site
+    for page in (*folder.glob("docs/*.html"), *folder.glob("notebooks/*.html")):
+        for link in re.findall(r'<a [^>]*href="([^"#]+)', page.read_text(encoding="utf-8")):
+            assert re.match(r"[a-z]+:", link) or (page.parent / unquote(link)).exists(), f"{page.name}: {link}"
 
 
 def test_the_front_door_leads_in_and_the_search_finds_a_lesson(site, browser_page):

@@ -1,4 +1,4 @@
-"""Fills in what README.md and docs/figures.md don't say by hand: `python docs/make_readme.py` (`--check` compares).
+"""Fills in what README.md and docs/figures.md don't say by hand: `python docs/make_pages.py` (`--check` compares).
 
 Between `<!-- name -->` and `<!-- /name -->` stands what a program found out: a check's real message, the table of
 units, the figures of benchmarks/. The picture of the message is docs/img/named_mistake.png.
@@ -109,6 +109,7 @@ def summary() -> str:
         rows = [row for row in tasks if row["task"] == task]
         differences.append(paired(name, [(row["ours"][score], row["transformers"][score]) for row in rows]))
     labels = results("finetune_labels")["rows"]
+    few = ", ".join(f"{row['labels']:,}" for row in labels)
     gains = [statistics.mean(r["pretrained"]["test_accuracy"]) - statistics.mean(r["random"]["test_accuracy"])
              for r in labels]  # fmt: skip
     graded = results("grading")
@@ -125,7 +126,7 @@ def summary() -> str:
         "points more after fine-tuning, five seeds paired": ", ".join(differences),
     }
     own = {
-        "points over a random start with 500, 2,000, 6,000 labels": ", ".join(f"+{100 * g:.0f}" for g in gains),
+        f"points over a random start with {few} labels": ", ".join(f"+{100 * g:.0f}" for g in gains),
         "submissions graded a minute, sandboxed": f"{graded['a_minute']} on {graded['cores']} cores",
     }
     table = ["| beside `transformers` | ours |", "|---|---|", *(f"| {k} | {v} |" for k, v in lines.items())]
@@ -175,7 +176,7 @@ def main() -> int:
             page.write_text(text, encoding="utf-8", newline="\n")
         draw(wrong_answer())
     elif new != old:
-        print("README.md or docs/figures.md is not what the code says now: python docs/make_readme.py")
+        print("README.md or docs/figures.md is not what the code says now: python docs/make_pages.py")
         return 1
     return 0
 
