@@ -142,7 +142,7 @@ def two_gpus() -> str:
     each = ", ".join(f"{speed / 1000:.0f}" for speed in found["alone"])
     return (
         f"{found['row']} a GPU: {found['ratio']:.2f} × ({each} k tokens/s alone, {found['together'] / 1000:,.0f} k "
-        f"together). {found['gpus']} {found['device']}."
+        f"together). {found['gpus']} {found['device']}. {found.get('note', '')}".strip()
     )
 
 

@@ -26,6 +26,7 @@ import torch.distributed as dist
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from .corpus import write_whole
 
@@ -33,6 +34,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 ALIGNED = 64  # elements: matrix products are fastest on rows that begin at a multiple of 128 bytes
 EAGER_STEPS = 3  # before a CUDA graph is recorded: compilation and first allocations happen here
 MOST_GRAPHS = 2  # shapes; each keeps the memory of a step
+MOMENTS = ("exp_avg", "exp_avg_sq", "step")  # what AdamW keeps beside the values
 DIVERGED = 2.0  # nats above the first loss of the run
 
 
@@ -94,7 +96,7 @@ def choose_precision(device: torch.device) -> str:
 class FlatParameters:
     """All parameters in two long vectors, with and without decay; the model's parameters become views of them.
 
-    Then zeroing, clipping, summing over GPUs and the optimizer are each one call instead of two hundred.
+    Then clipping, summing over GPUs and the optimizer are each one call instead of two hundred.
 
     fp32, fp16: the model computes with the values themselves (fp16: under autocast). bf16: it computes with a
     rounded copy, made anew after each step, and the optimizer works on `values`, which stay float32: a step is
@@ -102,61 +104,48 @@ class FlatParameters:
     """
 
     def __init__(self, model: nn.Module, precision: str):
-        self.parameters, self.value_views, self.total_views = [], [], []
-        self.values, self.compute, self.total = [], [], []
-        self.rounds = precision == "bf16"
-        for group in decay_groups(model):
+        self.groups, self.gaps = decay_groups(model), []
+        self.parameters, self.value_views, self.values, self.compute = [], [], [], []
+        for group in self.groups:
             starts = [0]
             for p in group:
                 starts.append(starts[-1] + math.ceil(p.numel() / ALIGNED) * ALIGNED)
             values = torch.zeros(starts[-1], device=group[0].device)
-            total = torch.zeros_like(values)  # gradients, summed over batches and GPUs, always in float32
             for p, start in zip(group, starts, strict=False):
                 values[start : start + p.numel()] = p.detach().flatten()
-            compute = values.to(torch.bfloat16) if self.rounds else values
+            compute = values.to(torch.bfloat16) if precision == "bf16" else values
             for p, start in zip(group, starts, strict=False):
                 part = slice(start, start + p.numel())
-                p.data = compute[part].view(p.shape)
-                # float32: the gradient is added to the total in place. bf16: `collect` does it.
-                p.grad = None if self.rounds else total[part].view(p.shape)
+                p.data, p.grad = compute[part].view(p.shape), None
                 self.parameters.append(p)
                 self.value_views.append(values[part].view(p.shape))
-                self.total_views.append(total[part].view(p.shape))
+            self.gaps.append([compute.new_zeros(-p.numel() % ALIGNED) for p in group])
             self.values.append(nn.Parameter(values))
-            self.values[-1].grad = total
             self.compute.append(compute)
-            self.total.append(total)
+        self.forget()
 
-    def zero_grad(self) -> None:
-        for total in self.total:
-            total.zero_()
+    def forget(self) -> None:
+        """No gradients: what a step begins with."""
+        self.total: list[Tensor] = []
 
     def collect(self) -> None:
-        """Add the gradients of one batch to the float32 total."""
-        if self.rounds:
-            torch._foreach_add_(self.total_views, [p.grad for p in self.parameters])
-            for p in self.parameters:
-                p.grad = None
+        """Add the gradients of one batch to the total: in the gradients' precision, from the second on in float32."""
+        found = []
+        for group, gaps in zip(self.groups, self.gaps, strict=True):
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in group]
+            found.append(torch.cat([x.flatten() for pair in zip(gradients, gaps, strict=True) for x in pair]))
+        for p in self.parameters:
+            p.grad = None
+        self.total = [a.float().add_(b) for a, b in zip(self.total, found, strict=True)] if self.total else found
 
     def sum_over_processes(self) -> None:
         """The total of all GPUs; where gradients are bf16 they also travel as bf16, in half the time."""
+        self.total = [total.to(compute.dtype) for total, compute in zip(self.total, self.compute, strict=True)]
         for total in self.total:
-            if not self.rounds:
-                dist.all_reduce(total)
-                continue
-            sent = total.to(torch.bfloat16)
-            dist.all_reduce(sent)
-            total.copy_(sent)
-
-    def clip(self, limit: float) -> Tensor:
-        """Scale the whole gradient down to norm `limit` if it is longer -> its norm before, a 0-d tensor."""
-        norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(t) for t in self.total]))
-        for total in self.total:
-            total.mul_((limit / (norm + 1e-6)).clamp(max=1.0))
-        return norm
+            dist.all_reduce(total)
 
     def refresh(self) -> None:
-        """After an optimizer step: round the new values for the model."""
+        """After the values have changed: round them for the model."""
         for values, compute in zip(self.values, self.compute, strict=True):
             if compute.dtype != values.dtype:
                 compute.copy_(values.detach())
@@ -174,39 +163,80 @@ class FlatParameters:
                 p.data = data
 
 
+class FlatAdamW(torch.optim.AdamW):
+    """torch's AdamW on `FlatParameters`, with what stands before and after it: clipping and rounding.
+
+    Compiled, the three are one pass over memory (for 110 M parameters 1.1 ms instead of 2.4); else torch's own
+    fused kernel does the update. A torch.optim.Optimizer, so that a GradScaler can skip a step that overflowed.
+    """
+
+    def __init__(self, flat: FlatParameters, options: TrainOptions, compiled: bool):
+        self.flat, self.clip = flat, options.clip
+        device = flat.values[0].device
+        self.rate = torch.zeros((), device=device)  # a tensor, so that a recorded graph reads today's value
+        self.norm = torch.zeros((), device=device)  # of the last gradient, before it was clipped
+        decays = (options.weight_decay, 0.0)
+        groups = [{"params": [v], "weight_decay": d} for v, d in zip(flat.values, decays, strict=True)]
+        super().__init__(groups, lr=self.rate, betas=(0.9, 0.999), eps=1e-6, capturable=device.type == "cuda")
+        for values in flat.values:
+            shapes = {"exp_avg": values.shape, "exp_avg_sq": values.shape, "step": torch.Size(())}
+            self.state[values] = {name: torch.zeros(shapes[name], device=device) for name in MOMENTS}
+        self.change = torch.compile(self.clip_and_change, dynamic=False) if compiled else self.clip_and_change
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        self.norm.copy_(self.change(self.flat.total))
+
+    def clip_and_change(self, total: list[Tensor]) -> Tensor:
+        """Scale the whole gradient down to norm `clip` if it is longer, then AdamW -> its norm before, 0-d."""
+        norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(t, dtype=torch.float32) for t in total]))
+        scale = (self.clip / (norm + 1e-6)).clamp(max=1.0)
+        for gradient, group in zip(total, self.param_groups, strict=True):
+            (values,) = group["params"]
+            state = self.state[values]
+            adamw(
+                [values],
+                [gradient.float().mul_(scale)],
+                [state["exp_avg"]],
+                [state["exp_avg_sq"]],
+                [],
+                [state["step"]],
+                foreach=False,
+                fused=not torch.compiler.is_compiling(),
+                capturable=True,
+                amsgrad=False,
+                beta1=group["betas"][0],
+                beta2=group["betas"][1],
+                lr=self.rate,
+                weight_decay=group["weight_decay"],
+                eps=group["eps"],
+                maximize=False,
+            )
+        self.flat.refresh()
+        return norm
+
+
 class Step:
     """One optimizer step: forward and backward over its batches, sum over processes, clip, update.
 
-    Calling it never waits for the device; results are added up in `sums`, rows loss, right, count (3, T), and
-    `norm`, until `read` takes them.
+    Calling it never waits for the device; results are added up in `sums`, rows loss, right, count (3, T),
+    until `read` takes them.
     """
 
     def __init__(self, model: nn.Module, objective: Objective, options: TrainOptions, device: torch.device):
         self.model, self.objective, self.options, self.device = model, objective, options, device
         self.precision = options.precision or choose_precision(device)
         self.flat = FlatParameters(model, self.precision)
-        on_gpu = device.type == "cuda"
-        self.rate = torch.zeros((), device=device)  # a tensor, so that a recorded graph reads today's value
-        self.optimizer = torch.optim.AdamW(
-            [
-                {"params": self.flat.values[:1], "weight_decay": options.weight_decay},
-                {"params": self.flat.values[1:], "weight_decay": 0.0},
-            ],
-            lr=self.rate if on_gpu else 0.0,
-            betas=(0.9, 0.999),
-            eps=1e-6,
-            fused=True,
-            capturable=on_gpu,
-        )
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
+        on_gpu = device.type == "cuda"
         compiled = on_gpu if options.compile is None else options.compile
+        self.optimizer = FlatAdamW(self.flat, options, compiled)
         if options.save_memory:
             from torch._functorch import config as functorch_config
 
             functorch_config.ban_recompute_materialized_backward = False
         self.loss = torch.compile(self.loss_of, dynamic=False) if compiled else self.loss_of
         self.sums = torch.zeros(3, len(objective.names), device=device)
-        self.norm, self.done = torch.zeros((), device=device), 0
         # A step of one batch a GPU is recorded once and replayed, sums over GPUs included: launching costs nothing.
         self.record = compiled and on_gpu and not self.scaler.is_enabled()
         self.graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]] = {}
@@ -220,11 +250,7 @@ class Step:
         return (sums / counts.clamp(min=1)).sum(), sums.detach(), right
 
     def __call__(self, batches: list[dict[str, Tensor]], rate: float) -> None:
-        if self.device.type == "cuda":
-            self.rate.fill_(rate)
-        else:
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate
+        self.optimizer.rate.fill_(rate)
         batches = [{name: self.send(value) for name, value in batch.items()} for batch in batches]
         if not self.record or len(batches) != 1:
             return self.run(batches)
@@ -253,7 +279,7 @@ class Step:
         return value.to(self.device, non_blocking=True)
 
     def run(self, batches: list[dict[str, Tensor]]) -> None:
-        self.flat.zero_grad()
+        self.flat.forget()
         counts = torch.stack([self.objective.count(batch) for batch in batches]).sum(dim=0)
         if distributed():
             dist.all_reduce(counts)
@@ -266,11 +292,12 @@ class Step:
             self.sums[2] += self.objective.count(batch)
         if distributed():
             self.flat.sum_over_processes()
+        if self.scaler.is_enabled():  # it looks for the gradients where an optimizer has them
+            for values, total in zip(self.flat.values, self.flat.total, strict=True):
+                values.grad = total
         self.scaler.unscale_(self.optimizer)
-        self.norm.copy_(self.flat.clip(self.options.clip))
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.flat.refresh()
 
     def close(self) -> None:
         """Let the recorded graphs go: several processes can't part while a recording holds their connection."""
@@ -280,7 +307,7 @@ class Step:
         """Means since the last call, over all processes: NAME_loss, NAME_accuracy, loss; the last norm."""
         if distributed():
             dist.all_reduce(self.sums)
-        found = means(self.objective.names, self.sums) | {"gradient_norm": self.norm.item()}
+        found = means(self.objective.names, self.sums) | {"gradient_norm": self.optimizer.norm.item()}
         self.sums.zero_()
         return found
 
@@ -343,7 +370,7 @@ def save_state(path: Path, step: Step, done: int) -> None:
     for number, values in enumerate(step.flat.values):
         state = step.optimizer.state[values]
         tensors[f"values.{number}"] = values.detach().cpu()
-        tensors |= {f"{name}.{number}": state[name].cpu() for name in ("exp_avg", "exp_avg_sq", "step") if state}
+        tensors |= {f"{name}.{number}": state[name].cpu() for name in MOMENTS}
     about = {"done": done, "options": asdict(step.options), "scaler": step.scaler.state_dict()}
     write_whole(path, save(tensors, {"about": json.dumps(about)}))
 
@@ -351,14 +378,9 @@ def save_state(path: Path, step: Step, done: int) -> None:
 def load_state(path: Path, step: Step) -> int:
     """Undo `save_state` -> how many steps were done. Raises ValueError if the run was another one."""
     with safe_open(path, framework="pt") as file:
-        about, names = json.loads(file.metadata()["about"]), set(file.keys())
-        free = {
-            "log_every",
-            "evaluate_every",
-            "save_every",
-            "compile",
-            "save_memory",
-        }  # these change nothing that is learned
+        about = json.loads(file.metadata()["about"])
+        # These change nothing that is learned.
+        free = ("log_every", "evaluate_every", "save_every", "compile", "save_memory")
         differing = [
             f"{name} was {about['options'].get(name)}, now {value}"
             for name, value in asdict(step.options).items()
@@ -371,9 +393,8 @@ def load_state(path: Path, step: Step) -> int:
             raise ValueError(f"{path} belongs to another run: {'; '.join(differing)}. Give a new folder")
         for number, values in enumerate(step.flat.values):
             values.data.copy_(file.get_tensor(f"values.{number}"))
-            if f"exp_avg.{number}" in names:
-                state = {n: file.get_tensor(f"{n}.{number}") for n in ("exp_avg", "exp_avg_sq", "step")}
-                step.optimizer.state[values] = {n: t.to(values.device) for n, t in state.items()}
+            for name in MOMENTS:
+                step.optimizer.state[values][name].copy_(file.get_tensor(f"{name}.{number}"))
         step.flat.refresh()
         if about["scaler"]:
             step.scaler.load_state_dict(about["scaler"])
@@ -382,7 +403,7 @@ def load_state(path: Path, step: Step) -> int:
             torch.manual_seed(step.options.seed + about["done"] * world + rank)
             return about["done"]
         torch.set_rng_state(file.get_tensor("random_cpu"))
-        if step.device.type == "cuda" and "random_cuda" in names:
+        if step.device.type == "cuda" and "random_cuda" in file.keys():  # noqa: SIM118 (a file, not a dict)
             torch.cuda.set_rng_state(file.get_tensor("random_cuda"))
     return about["done"]
 

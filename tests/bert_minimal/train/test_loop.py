@@ -15,7 +15,15 @@ from bert_minimal import BertConfig
 from bert_minimal.heads import PreTraining
 from bert_minimal.train import loop
 from bert_minimal.train.corpus import Corpus, PairBatches, loader, prepare
-from bert_minimal.train.loop import TrainingStopped, TrainOptions, decay_groups, learning_rate, train
+from bert_minimal.train.loop import (
+    FlatAdamW,
+    FlatParameters,
+    TrainingStopped,
+    TrainOptions,
+    decay_groups,
+    learning_rate,
+    train,
+)
 from bert_minimal.train.pretrain import PreTrainingObjective
 from bert_minimal.wordpiece import WordPiece
 
@@ -185,15 +193,16 @@ def reference(model, objective, batches, options):
         optimizer.step()
 
 
+@pytest.mark.parametrize("accumulate", [1, 2])
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("fp16", 0.02), ("bf16", 0.05)])
-def test_a_step_is_the_textbook_step(corpus, precision, tolerance):
+def test_a_step_is_the_textbook_step(corpus, precision, tolerance, accumulate):
     corpus = Corpus(corpus)
     data = PairBatches(corpus, 3, 32, seed=1)
-    options = TrainOptions(steps=6, learning_rate=1e-3, warmup=2, accumulate=2, clip=0.5, precision=precision)
+    options = TrainOptions(steps=6, learning_rate=1e-3, warmup=2, accumulate=accumulate, clip=0.5, precision=precision)
     ours, theirs = tiny(len(corpus.tokenizer())), tiny(len(corpus.tokenizer()))
     start = [p.detach().clone() for p in ours.parameters()]
     train(ours, PreTrainingObjective(), lambda n: loader(data, n, 0), options)
-    reference(theirs, PreTrainingObjective(), [data[n] for n in range(12)], options)
+    reference(theirs, PreTrainingObjective(), [data[n] for n in range(6 * accumulate)], options)
     moved = expected = 0.0
     for a, b, before in zip(ours.parameters(), theirs.parameters(), start, strict=True):
         assert a.dtype == torch.float32
@@ -202,6 +211,43 @@ def test_a_step_is_the_textbook_step(corpus, precision, tolerance):
     assert expected > 0
     # half precision: the gradients are rounded, so the paths part a little; relative to the way gone
     assert (moved / expected) ** 0.5 < tolerance
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_compiled_update_is_the_library_s(precision):
+    """Clipping, AdamW and rounding in one compiled pass, against torch's fused kernel: values, moments, norm."""
+    ended = []
+    for compiled in (False, True):
+        model = tiny(50)
+        flat = FlatParameters(model, precision)
+        optimizer = FlatAdamW(flat, TrainOptions(steps=3, clip=0.5), compiled)
+        generator = torch.Generator().manual_seed(0)
+        for rate in (1e-2, 3e-3, 1e-3):
+            flat.forget()
+            for p in model.parameters():
+                p.grad = torch.randn(p.shape, generator=generator).to(p.dtype)
+            flat.collect()
+            optimizer.rate.fill_(rate)
+            optimizer.step()
+        states = [state[name] for state in optimizer.state.values() for name in loop.MOMENTS]
+        ended.append([*(v.detach() for v in flat.values), *states, optimizer.norm])
+        assert all(torch.equal(c, v.to(c.dtype)) for c, v in zip(flat.compute, flat.values, strict=True))
+    for eager, one_pass in zip(*ended, strict=True):
+        torch.testing.assert_close(one_pass, eager, rtol=1e-5, atol=1e-6)
+
+
+def test_a_parameter_without_gradient_only_decays():
+    """Nothing reads it, so nothing is collected for it: its gradient counts as 0 instead of ending the run."""
+    model = tiny(50)
+    flat = FlatParameters(model, "fp32")
+    optimizer = FlatAdamW(flat, TrainOptions(steps=1), compiled=False)
+    word, before = model.bert.embeddings.word, model.bert.embeddings.word.detach().clone()
+    for p in model.parameters():
+        p.grad = None if p is word else torch.ones_like(p)
+    flat.collect()
+    optimizer.rate.fill_(0.1)
+    optimizer.step()
+    torch.testing.assert_close(word.detach(), before * (1 - 0.1 * 0.01))
 
 
 def test_batches_do_not_depend_on_workers(corpus):
