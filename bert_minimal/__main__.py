@@ -6,6 +6,7 @@ MODEL is a name in the catalogue ("course", "minilm", "bert-tiny-mlm"; see `trai
 id on the Hugging Face hub. `COMMAND --help` lists the options.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ import numpy as np
 import torch
 
 from . import heads
-from .checkpoint import find_folder
+from .checkpoint import IGNORED, TWINS, bert_name
 from .model import Bert, Module
-from .train import data
 from .train.distill import distill
+from .train.finetune import find_start
 from .train.finetune_command import finetune, predict
 from .train.loop import TrainingStopped
 from .train.pretrain import evaluate, pretrain
@@ -36,6 +37,8 @@ def fill_mask(texts: list[str], /, model: str = "course", top: int = 5) -> None:
         model: a catalogue name, a folder or a hub id, with a masked-LM head.
         top: guesses for each [MASK].
     """
+    if top < 1:
+        raise ValueError(f"--top is {top}: ask for one guess or more")
     for text in some(texts):
         if "[MASK]" not in text:
             raise ValueError(f"nothing to guess in {text!r}: write [MASK] where a piece is missing")
@@ -53,7 +56,9 @@ def fill_mask(texts: list[str], /, model: str = "course", top: int = 5) -> None:
 
 
 def encode(texts: list[str], /, out: Path, model: str = "minilm") -> None:
-    """Write one vector for each text, the mean of its pieces' last hidden states: a .npy of (texts, width).
+    """Write one vector for each text, the mean of its pieces' last hidden states ([CLS] and [SEP] among them).
+
+    The file is a .npy of (texts, width), float32.
 
     Args:
         texts: the texts; a single - reads them from standard input, one a line.
@@ -84,35 +89,29 @@ def export(model: str, folder: Path, /) -> None:
 
     Args:
         model: a catalogue name, a folder or a hub id.
-        folder: where to write; must not hold a checkpoint yet.
+        folder: where to write; new or empty.
     """
-    import json
-
-    if (folder / "model.safetensors").exists():
-        raise ValueError(f"{folder} already holds a checkpoint: name another folder")
-    source = find_folder(find(model))
-    names = json.loads((source / "config.json").read_text(encoding="utf-8")).get("architectures") or []
-    kind = next((kind for kind in WITH_HEADS if kind.hf_name in names), Bert)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ValueError(f"{folder} already holds files: name a new folder")
+    entries = json.loads((find_start(model) / "config.json").read_text(encoding="utf-8"))
+    name = (entries.get("architectures") or [Bert.hf_name])[0]  # BertForMaskedLM, DistilBertForMaskedLM …
+    kind = next((kind for kind in WITH_HEADS if name.endswith(kind.hf_name.removeprefix("Bert"))), Bert)
     tokenizer, loaded = open_whole(kind, model, may_lack=("pooler",) if kind is Bert else ())
     loaded.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     parameters = sum(p.numel() for p in loaded.parameters())
-    print(f"{folder}: {kind.hf_name}, {parameters:,} parameters, {len(tokenizer):,} pieces")
-
-
-def find(model: str) -> Path | str:
-    """A catalogue name becomes its folder; a folder or hub id stays."""
-    return data.fetch(model) if model == "course" or model in data.RESOURCES else model
+    written = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"][0]
+    print(f"{folder}: {written}, {parameters:,} parameters, {len(tokenizer):,} pieces")
+    if left := [n for n in loaded.loaded.unused if bert_name(loaded.config, n) not in IGNORED | TWINS.keys()]:
+        print(f"left out, for {written} has no place for it: {', '.join(left)}")
 
 
 def open_whole(kind: type[Module], model: str, may_lack: tuple[str, ...] = ()) -> tuple[WordPiece, Module]:
     """Tokenizer and model. Raises ValueError if a part would start fresh: its answers would be noise."""
-    source = find(model)
+    source = find_start(model)
     loaded: Any = kind.from_pretrained(source)
-    fresh = {name.split(".")[0] for name in loaded.loaded.fresh} - set(may_lack)
-    if fresh:
-        parts = ", ".join(sorted(fresh))
-        raise ValueError(f"{model} was saved without its {parts} part, which {kind.hf_name} needs")
+    if fresh := {name.split(".")[0] for name in loaded.loaded.fresh} - set(may_lack):
+        raise ValueError(f"{model} was saved without its {', '.join(sorted(fresh))} part, which {kind.hf_name} needs")
     return WordPiece.from_pretrained(source), loaded
 
 
@@ -127,16 +126,15 @@ def main(arguments: list[str] | None = None) -> None:
 
     commands: dict[str, Any] = {"fill-mask": fill_mask, "encode": encode, "export": export, "pretrain": pretrain}
     commands |= {"evaluate": evaluate, "distill": distill, "finetune": finetune, "predict": predict}
+    flat = tyro.conf.OmitArgPrefixes  # --epochs, not --options.epochs
     try:
         tyro.extras.subcommand_cli_from_dict(
-            commands,
-            prog="python -m bert_minimal",
-            description=__doc__,
-            args=arguments,
-            config=(tyro.conf.OmitArgPrefixes,),  # --epochs, not --options.epochs
+            commands, prog="python -m bert_minimal", description=__doc__, args=arguments, config=(flat,)
         )
     except (ValueError, OSError, TrainingStopped) as error:  # what the user can put right: one message, no traceback
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("\nstopped. A training that had begun goes on from its last state with the same command")
 
 
 if __name__ == "__main__":

@@ -193,8 +193,7 @@ def from_pretrained(cls, folder_or_id: str | os.PathLike, **changes):
 def state_for_file(model: Module) -> dict[str, Tensor]:
     """Every parameter under the file's names, query, key and value apart again."""
     values = {canonical(name): p.detach().cpu() for name, p in model.named_parameters()}
-    state = {}
-    config = model.config
+    state, config = {}, model.config
     for _, ours, theirs in table_for(config.num_stored_layers, config.more_tensors):
         if ours in values:
             state |= zip(theirs, map(Tensor.clone, values[ours].chunk(len(theirs))), strict=True)

@@ -89,8 +89,8 @@ class BertConfig:
             if field.type is int and not (isinstance(value, int) and value > 0):
                 raise ValueError(f"{field.name} is {value!r}; it has to be a whole number above 0")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it has to lie between 0 and 1")
+            if not (isinstance(p := getattr(self, name), (int, float)) and 0.0 <= p <= 1.0):
+                raise ValueError(f"{name} is {p!r}; it has to lie between 0 and 1")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"hidden_size {self.hidden_size} does not split into {self.num_attention_heads} equal heads"

@@ -115,6 +115,8 @@ class MaskedLM(Module):
         if masked_positions is None:
             logits = self.stream(torch.arange(len(where), device=where.device), **stream._asdict())
             return HeadOutput(logits=unpack(logits, where, *input_ids.shape))
+        if masked_positions.shape != input_ids.shape or masked_positions.dtype != torch.bool:
+            raise ValueError(f"masked_positions has to be true and false in the shape {tuple(input_ids.shape)}")
         places = places_in_stream(masked_positions, where)
         logits = self.stream(places, **stream._asdict())  # (M, V)
         loss = None if labels is None else cross_entropy(logits, labels.flatten()[where[places]])
@@ -292,5 +294,8 @@ class QuestionAnswering(Module):
             if labels is None:
                 raise ValueError(f"{name} is missing: start_positions and end_positions go together")
             check_labels(name, labels, input_ids.shape[:1], input_ids.shape[1])
+            answered = labels != NO_LABEL
+            if attention_mask is not None and not attention_mask[answered, labels[answered]].all():
+                raise ValueError(f"{name} points at padding: an answer lies on real tokens; 0 is none")
         loss = (cross_entropy(start, start_positions) + cross_entropy(end, end_positions)) / 2
         return HeadOutput(loss, start_logits=start, end_logits=end)

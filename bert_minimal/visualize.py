@@ -185,8 +185,7 @@ def attention_view(attentions, tokens: Sequence[str], kind: str = "head", senten
     if sentence_b_start is not None and not 0 < sentence_b_start < len(tokens):
         raise ValueError(f"sentence_b_start must be a position between 1 and {len(tokens) - 1}")
     more = {"sentence_b_start": sentence_b_start, "html_action": "return"}
-    if kind == "model":
-        more["display_mode"] = "light"
+    more |= {"display_mode": "light"} if kind == "model" else {}
     raw = (head_view if kind == "head" else model_view)(rounded, list(tokens), **more).data
     S, L, H = len(tokens), len(rounded), rounded[0].shape[1]
     height = 23 * S + 90 if kind == "head" else max(L * (84 * S // H + 10) + 41, 18 * S + 55) + 60

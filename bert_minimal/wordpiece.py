@@ -91,16 +91,14 @@ class WordPiece:
             folder = Path(snapshot_download(str(folder_or_id), allow_patterns=wanted))
         if not (folder / "vocab.txt").is_file():
             raise ValueError(f"{folder_or_id} needs a vocab.txt, one piece a line; a tokenizer.json won't do")
-        options, path = {}, folder / "tokenizer_config.json"
-        if path.is_file():
-            options = json.loads(path.read_text(encoding="utf-8"))
+        path = folder / "tokenizer_config.json"
+        options = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         if options.get("tokenize_chinese_chars") is False:
             raise ValueError(f"{path} leaves Chinese unsplit, as BERT does not; open it with transformers")
-        if do_lower_case is None:
-            do_lower_case = options.get("do_lower_case", True)
-        # Not splitlines(): pieces may be characters that it takes for line ends.
-        lines = (folder / "vocab.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
-        return cls(lines, do_lower_case, options.get("strip_accents"))
+        lower = options.get("do_lower_case", True) if do_lower_case is None else do_lower_case
+        # Not splitlines(): pieces may be characters that it takes for line ends. -sig: some editors write a mark first.
+        lines = (folder / "vocab.txt").read_text(encoding="utf-8-sig").removesuffix("\n").split("\n")
+        return cls(lines, lower, options.get("strip_accents"))
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write vocab.txt and tokenizer_config.json; transformers' AutoTokenizer opens the folder."""

@@ -208,7 +208,8 @@ def test_stream_gives_the_same_logits():
         (MaskedLM, {"labels": torch.full((3, 9), 61)}, "labels contains 61; it may be 0 to 60"),
         (MaskedLM, {"labels": torch.zeros(3, 8, dtype=torch.long)}, r"expected torch.int64 \(3, 9\)"),
         (MaskedLM, {"labels": torch.zeros(3, 9, dtype=torch.long)}, "padding"),
-        (MaskedLM, {"masked_positions": torch.ones(3, 9)}, "padding"),
+        (MaskedLM, {"masked_positions": torch.ones(3, 9).bool()}, "padding"),
+        (MaskedLM, {"masked_positions": torch.ones(3, 9)}, r"true and false in the shape \(3, 9\)"),
         (NextSentence, {"labels": torch.tensor([0, 1, 2])}, "labels contains 2"),
         (SequenceClassifier, {"labels": torch.tensor([0, 1, -1])}, "labels contains -1"),
         (SequenceClassifier, {"labels": torch.tensor([0.0, 1.0, 1.0])}, "float32"),
@@ -218,6 +219,11 @@ def test_stream_gives_the_same_logits():
             QuestionAnswering,
             {"start_positions": torch.tensor([0, 1, 9]), "end_positions": torch.tensor([0, 1, 0])},
             "start_positions contains 9",
+        ),
+        (
+            QuestionAnswering,
+            {"start_positions": torch.tensor([0, 1, -100]), "end_positions": torch.tensor([0, 8, -100])},
+            "end_positions points at padding",
         ),
     ],
 )

@@ -1,15 +1,21 @@
 """The command line: its numbers are transformers' numbers, and wrong input gets one sentence."""
 
 import io
+import json
 import re
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from bert_minimal.__main__ import main
+from bert_minimal.heads import MaskedLM
+from bert_minimal.variants import DistilBertConfig
+from bert_minimal.wordpiece import SPECIAL, WordPiece
 
 pytest.importorskip("tyro")
 transformers = pytest.importorskip("transformers")
@@ -86,6 +92,7 @@ def test_export_is_opened_by_transformers_with_the_same_numbers(name, kind, requ
         (["fill-mask", "a [MASK]", "--model", "minilm"], "minilm was saved without its mlm part"),
         (["fill-mask"], "no text given"),
         (["encode", "--out", "x.npy"], "no text given"),
+        (["fill-mask", "a [MASK]", "--top", "0"], "--top is 0: ask for one guess or more"),
         (["encode", "a", "--out", "x.npy", "--model", "./nowhere"], "there is no folder"),
     ],
 )
@@ -98,11 +105,43 @@ def test_wrong_input_gets_one_sentence(arguments, says, minilm, tmp_path, monkey
     assert not list(tmp_path.iterdir())
 
 
-def test_export_overwrites_nothing(bert_tiny_mlm, tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(b"precious")
-    with pytest.raises(SystemExit, match="already holds a checkpoint"):
+@pytest.mark.parametrize("name", ["model.safetensors", "vocab.txt", "pytorch_model.bin"])
+def test_export_overwrites_nothing(name, bert_tiny_mlm, tmp_path):
+    (tmp_path / name).write_bytes(b"precious")
+    with pytest.raises(SystemExit, match="already holds files"):
         main(["export", str(bert_tiny_mlm), str(tmp_path)])
-    assert (tmp_path / "model.safetensors").read_bytes() == b"precious"
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"precious"]
+
+
+def test_export_keeps_the_head_of_another_family(tmp_path, capsys):
+    config = DistilBertConfig.preset("tiny", vocab_size=30, hidden_size=16, num_attention_heads=2)
+    MaskedLM(config).save_pretrained(tmp_path / "a")
+    WordPiece([*SPECIAL, *"abcdefghijklmnopqrstuvwxy"]).save_pretrained(tmp_path / "a")
+    main(["export", str(tmp_path / "a"), str(tmp_path / "b")])
+    assert "DistilBertForMaskedLM" in capsys.readouterr().out
+    before, after = (load_file(tmp_path / folder / "model.safetensors") for folder in "ab")
+    assert before.keys() == after.keys()
+
+
+def test_export_says_what_it_leaves_out(bert_tiny_mlm, tmp_path, capsys):
+    """A file whose config.json names no class is opened as the encoder alone."""
+    source = tmp_path / "source"
+    shutil.copytree(bert_tiny_mlm, source)
+    entries = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    (source / "config.json").write_text(json.dumps({**entries, "architectures": None}), encoding="utf-8")
+    main(["export", str(source), str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert "left out, for BertModel has no place for it: cls.predictions.bias" in said
+    assert "cls.predictions.decoder.weight" not in said  # a second copy of the embeddings, which are there
+
+
+def test_breaking_off_is_no_traceback(monkeypatch):
+    def broken_off(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tyro.extras.subcommand_cli_from_dict", broken_off)
+    with pytest.raises(SystemExit, match="goes on from its last state with the same command"):
+        main(["pretrain", "out"])
 
 
 def test_the_module_runs_and_lists_its_commands():

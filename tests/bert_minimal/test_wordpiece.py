@@ -372,6 +372,12 @@ def test_saved_folder_opens_here_and_in_transformers(tmp_path, options):
         same(tok, theirs, texts)
 
 
+def test_a_mark_that_an_editor_wrote_first_is_not_a_piece(tmp_path):
+    """Windows' Notepad: vocab.txt that begins with a byte order mark."""
+    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL, "sea"]) + "\n", encoding="utf-8-sig")
+    assert WordPiece.from_pretrained(tmp_path).pieces == [*SPECIAL, "sea"]
+
+
 def test_transformers_folder_opens_here(tmp_path, both):
     for case in ("cased", "uncased"):
         ours, theirs = both[case]
