@@ -27,6 +27,7 @@ import time
 import traceback
 import warnings
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -85,6 +86,8 @@ def pack(value, depth=0):
         return {"other": "nested too deeply", "text": ""}
     if isinstance(value, torch.Tensor):
         return pack_tensor(value)
+    if isinstance(value, np.generic):  # a number that NumPy made is a number
+        return pack(value.item(), depth + 1)
     if isinstance(value, torch.dtype):
         return {"dtype": str(value).removeprefix("torch.")}
     if type(value) is list:

@@ -31,7 +31,7 @@ def _attention_scores(query, key):
 
 @attention_scores.cases
 def _(new: Inputs):
-    for shape in ((2, 3, 5, 7), (3, 4, 6, 11)):  # every size another number
+    for shape in ((2, 3, 5, 7), (3, 4, 6, 11), (1, 2, 4, 3)):  # every size another number
         query, key = new.normal(*shape), new.normal(*shape)
         dots = query.double() @ key.double().mT
         yield Case("dot products", (Call((query, key)),), holds=lambda a, dots=dots: _are_multiples(a.value, dots))
@@ -82,15 +82,18 @@ def _(new: Inputs):
     everyone = torch.zeros(2, 5, dtype=torch.int64)  # rows of nothing but padding
     for dtype in (torch.float32, torch.float16):
         call = Call((mask,), {"dtype": dtype})
-        scores = new.normal(3, 1, 7, 7, scale=3.0) + 30.0 * (mask == 0)[:, None, None, :]  # padding looks attractive
+        scores = new.normal(3, 1, 7, 7, scale=3.0) + 1500.0 * (mask == 0)[:, None, None, :]  # padding looks attractive
         yield Case("padded tokens", (call,), holds=lambda a, m=mask, s=scores: _padding_gets_nothing(a.value, m, s))
         yield Case("real tokens", (call,), holds=lambda a, m=mask: _real_tokens_get_zero(a.value, m))
-        empty, plain = Call((everyone,), {"dtype": dtype}), new.normal(2, 1, 5, 5)
-        yield Case("no NaN", (empty,), holds=lambda a, s=plain: _no_nan_after_softmax(a.value, s))
+        empty, low = Call((everyone,), {"dtype": dtype}), new.normal(2, 1, 5, 5) - 40.0
+        yield Case("no NaN", (empty,), holds=lambda a, s=low: _no_nan_after_softmax(a.value, s))
         yield Case("dtype", (call,), holds=lambda a, t=dtype: _has_dtype(a.value, t))
     yield Case(
         "padded tokens", (Call((mask,)),), holds=lambda a, m=mask, s=scores: _padding_gets_nothing(a.value, m, s)
     )
+    lone = torch.tensor([[0, 0, 1, 1]])  # one text alone, and its padding in front
+    high = 1500.0 * (lone == 0)[:, None, None, :].expand(1, 1, 4, 4)
+    yield Case("padded tokens", (Call((lone,)),), holds=lambda a: _padding_gets_nothing(a.value, lone, high))
 
 
 def _padding_gets_nothing(bias: torch.Tensor, mask: torch.Tensor, scores: torch.Tensor) -> str | None:
@@ -111,7 +114,8 @@ def _no_nan_after_softmax(bias: torch.Tensor, scores: torch.Tensor) -> str | Non
     if not bool((scores.to(bias.dtype) + bias).double().softmax(-1).isnan().any()):
         return None
     kind = str(bias.dtype).removeprefix("torch.")
-    return f"in {kind} the number for padding is −inf: a row of nothing but padding becomes NaN after softmax"
+    what = "is −inf" if bool(bias.isinf().any()) else "leaves no room: with a score of −40 it becomes −inf"
+    return f"in {kind} the number for padding {what}; a row of nothing but padding is NaN after softmax"
 
 
 def _has_dtype(bias: torch.Tensor, dtype: torch.dtype) -> str | None:
@@ -120,11 +124,11 @@ def _has_dtype(bias: torch.Tensor, dtype: torch.dtype) -> str | None:
 
 @mask_to_bias.canonical
 def _(bias):
-    """Any number that works is the same number: −1e4, −1e9 and the lowest value become −100."""
+    """Any number that works is the same number, −1e4; so are those too weak for a large score, −100."""
     if not isinstance(bias, torch.Tensor) or not bias.is_floating_point():
         return bias
-    bias = bias.double()
-    return torch.where((bias < -60) & bias.isfinite(), -100.0, bias)
+    low, weak = (bias < -2000) & bias.isfinite(), (bias < -60) & (bias > -2000)
+    return bias.masked_fill(low, -1e4).masked_fill(weak, -100.0)
 
 
 # ---------------------------------------------------------------- 01.3 scaled dot-product attention
@@ -187,6 +191,8 @@ def _(new: Inputs):
         holds=lambda a, b: _unmoved(a.value, b.value, ~hidden, "keys and values"),
     )
 
+    lone = [new.normal(1, 1, 3, 2) for _ in range(3)]
+    yield Case("scores", (Call(tuple(lone)),), "one text with one head: the context is off by {off}")
     yield from _louder_cases(new)
 
 
@@ -296,8 +302,12 @@ def _drops_a_quarter(seen: torch.Tensor, weights: torch.Tensor) -> str | None:
     share = float(dropped.double().mean())
     if share == 0:
         return "in training nothing is dropped"
+    shared = ("of the batch share one draw", "of a text share one draw", "drop the same keys", "are dropped whole")
+    for axis, what in zip((3, 2, 1, 0), ("rows of weights", "all queries", "all heads", "all texts"), strict=True):
+        if share < 1 and bool((dropped == dropped.select(axis, 0).unsqueeze(axis)).all()):
+            return f"{what} {shared[axis]}: dropout draws for each weight by itself"
     if _sums_to_one(seen):
-        return "dropout acts before the softmax: the weights that remain still sum to 1"
+        return "after dropout the weights still sum to 1: it acts before the softmax, or they are divided again"
     if float((seen - weights)[~dropped].abs().max()) < 1e-4:
         return "the weights that remain are not scaled up by 1 / (1 − p)"
     if float((seen - weights / 0.75)[~dropped].abs().max()) > 1e-4:
@@ -322,7 +332,7 @@ def _split_heads(x, num_heads):
 
 @split_heads.cases
 def _(new: Inputs):
-    for batch, heads, length, size in ((2, 3, 5, 4), (3, 4, 6, 2)):
+    for batch, heads, length, size in ((2, 3, 5, 4), (3, 4, 6, 2), (1, 2, 3, 5)):
         x = _numbered(new, batch, length, heads * size)
         want = _split_heads(x, heads)
         yield Case("tokens", (Call((x, heads)),), holds=lambda a, x=x, want=want: _same_token(a.value, want, x, 2, 1))
@@ -345,7 +355,7 @@ def _merge_heads(x):
 
 @merge_heads.cases
 def _(new: Inputs):
-    for shape in ((2, 3, 5, 4), (3, 4, 6, 2)):
+    for shape in ((2, 3, 5, 4), (3, 4, 6, 2), (1, 2, 3, 5)):
         x = _numbered(new, *shape)
         want = _merge_heads(x)
         yield Case("tokens", (Call((x,)),), holds=lambda a, x=x, want=want: _same_token(a.value, want, x, 1, 2))

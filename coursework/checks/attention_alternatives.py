@@ -54,9 +54,9 @@ def arithmetic_with_ten_thousand(attention_mask, dtype=torch.float32):
 
 
 @mask_to_bias.alternative
-def where_with_the_lowest_number(attention_mask, dtype=torch.float32):
-    lowest = torch.full((), torch.finfo(dtype).min, dtype=dtype, device=attention_mask.device)
-    return torch.where(attention_mask[:, None, None, :].bool(), torch.zeros_like(lowest), lowest)
+def where_with_room_above_the_lowest_number(attention_mask, dtype=torch.float32):
+    low = torch.full((), 0.9 * torch.finfo(dtype).min, dtype=dtype, device=attention_mask.device)
+    return torch.where(attention_mask[:, None, None, :].bool(), torch.zeros_like(low), low)
 
 
 @mask_to_bias.alternative
@@ -67,7 +67,7 @@ def masked_fill(attention_mask, dtype=torch.float32):
 
 @mask_to_bias.alternative
 def clamped_logarithm(attention_mask, dtype=torch.float32):
-    return attention_mask.double().log().clamp(min=torch.finfo(dtype).min).to(dtype)[:, None, None]
+    return attention_mask.double().log().clamp(min=-1e4).to(dtype)[:, None, None]
 
 
 @mask_to_bias.alternative

@@ -123,6 +123,13 @@ def minus_one(attention_mask, dtype=torch.float32):
     return attention_mask[:, None, None, :].to(dtype) - 1
 
 
+@mask_to_bias.mistake(
+    "−100 or −1000: too weak for a large score", think="what is left of −100 on a padded token whose score is 150?"
+)
+def minus_hundred(attention_mask, dtype=torch.float32):
+    return (1 - attention_mask[:, None, None, :].to(dtype)) * -100
+
+
 @mask_to_bias.mistake("a large number with the wrong sign", think="does softmax favour large or small scores?")
 def wrong_sign(attention_mask, dtype=torch.float32):
     return (1 - attention_mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).max
@@ -296,6 +303,57 @@ def drops_without_scaling(query, key, value, bias=None, dropout_p=0.0, training=
     if training:
         weights = weights * (torch.rand_like(weights) >= dropout_p)
     return weights @ value
+
+
+def _drop_together(query, key, value, bias, dropout_p, training, *, part):
+    """One draw of dropout for all weights along the axes that `part` cuts to 1."""
+    scores = query @ key.mT / math.sqrt(query.size(-1))
+    weights = (scores if bias is None else scores + bias).softmax(-1)
+    return weights * F.dropout(torch.ones_like(weights[part]), dropout_p, training) @ value
+
+
+@scaled_dot_product_attention.mistake(
+    "the same keys dropped for every query", think="should all tokens miss the same word at once?"
+)
+def drops_the_same_keys(query, key, value, bias=None, dropout_p=0.0, training=False):
+    return _drop_together(query, key, value, bias, dropout_p, training, part=(..., slice(1), slice(None)))
+
+
+@scaled_dot_product_attention.mistake(
+    "a query that loses all its weights or none", think="what does a token with no weight left learn?"
+)
+def drops_whole_rows(query, key, value, bias=None, dropout_p=0.0, training=False):
+    return _drop_together(query, key, value, bias, dropout_p, training, part=(..., slice(1)))
+
+
+@scaled_dot_product_attention.mistake(
+    "one draw of dropout for all heads", think="how many weights are there, over all heads?"
+)
+def drops_the_same_in_all_heads(query, key, value, bias=None, dropout_p=0.0, training=False):
+    return _drop_together(query, key, value, bias, dropout_p, training, part=(slice(None), slice(1)))
+
+
+@scaled_dot_product_attention.mistake(
+    "one draw of dropout for all texts of the batch", think="how many weights are there, over all texts?"
+)
+def drops_the_same_in_all_texts(query, key, value, bias=None, dropout_p=0.0, training=False):
+    return _drop_together(query, key, value, bias, dropout_p, training, part=(slice(1),))
+
+
+@scaled_dot_product_attention.mistake(
+    "weights divided by their sum again after dropout", think="what is the mean of a weight that is kept as it was?"
+)
+def divides_after_dropout(query, key, value, bias=None, dropout_p=0.0, training=False):
+    scores = query @ key.mT / math.sqrt(query.size(-1))
+    weights = F.dropout((scores if bias is None else scores + bias).softmax(-1), dropout_p, training)
+    return weights / weights.sum(-1, keepdim=True).clamp(min=1e-9) @ value
+
+
+@scaled_dot_product_attention.mistake(
+    "dropout on the values instead of the weights", think="which numbers say how much a token looks at another?"
+)
+def drops_values(query, key, value, bias=None, dropout_p=0.0, training=False):
+    return _attend(query, key, F.dropout(value, dropout_p, training), bias, 0.0, False)
 
 
 @scaled_dot_product_attention.mistake(
