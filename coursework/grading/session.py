@@ -16,7 +16,7 @@ import nbformat
 
 from coursework.checks.engine import Exercise, Verdict
 from coursework.grading.kernel import KernelBroken, KernelDied, StudentKernel, request_of
-from coursework.grading.suspicious import insides, sources_of
+from coursework.grading.suspicious import insides, sources_of, statements
 from coursework.grading.wire import error, read_replies
 
 CELL_SECONDS = 15.0  # what one of the student's cells may take
@@ -146,7 +146,7 @@ class Session:
     def _refuse_insides(self, verdict: Verdict, exercise: Exercise) -> Verdict:
         """An exercise that excludes an operator earns nothing by torch's insides (suspicious.py)."""
         if exercise.exclude and verdict.points > 0:
-            theirs = [source for source in self._ran if source not in self.handed_out]
+            theirs = [part for source in self._ran if source not in self.handed_out for part in statements(source)]
             used = [inside for source in sources_of(exercise.name, theirs) for inside in insides(source)]
             if used:
                 what = (

@@ -5,18 +5,24 @@ insides. The runner refuses such an operator in the student's own process, so th
 """
 
 import ast
+import symtable
 
-# Parts of torch that reach an operator past its public name, however the module is called, and Python's ways to get
-# at a name that is not written down. A student's answer has no other use for them.
+from IPython.core.inputtransformer2 import TransformerManager
+
+# Parts of torch that reach an operator past its public name, however the module is called, threads (what the runner
+# refuses it refuses in its own), and Python's ways to get at a name that is not written down. An answer that has to be
+# written with torch's public operators has no other use for them: what counts is their use, not a variable or an
+# import of that name.
 INSIDES = {
     "torch._C", "._C", "torch._refs", "._refs", "torch._decomp", "._decomp", "torch._prims", "._prims", "torch._VF",
     "._VF", "torch.ops", ".ops", "torch.jit", ".jit", "torch.overrides", ".overrides", "torch.library", ".library",
     "torch.utils._python_dispatch", "._python_dispatch", "DisableTorchFunction", ".DisableTorchFunction",
     "DisableTorchFunctionSubclass", ".DisableTorchFunctionSubclass", "__torch_function__", ".__torch_function__",
-    "__torch_dispatch__", ".__torch_dispatch__", "sys._getframe", "sys.modules", "gc", "ctypes", "inspect", "operator",
-    "getattr", "vars", "globals", "locals", "eval", "exec", "compile", "__builtins__", "builtins", ".__dict__",
-    ".__getattribute__", ".__globals__", ".__closure__", "__import__", ".import_module", "import_module",
-    ".exec_module", "pickle",
+    "__torch_dispatch__", ".__torch_dispatch__", "sys._getframe", "sys.modules", "gc", "ctypes", "inspect",
+    "attrgetter", ".attrgetter", "methodcaller", ".methodcaller", "threading", "concurrent", "Thread",
+    "ThreadPoolExecutor", "getattr", "vars", "globals", "locals", "eval", "exec", "compile", "__builtins__",
+    "builtins", ".__dict__", ".__getattribute__", ".__globals__", ".__closure__", "__import__",
+    ".import_module", "import_module", ".exec_module", "pickle",
 }  # fmt: skip
 
 WORTH_A_LOOK = {
@@ -27,13 +33,29 @@ WORTH_A_LOOK = {
 }  # fmt: skip
 
 
-def parsed(source: str) -> ast.Module:
-    """A cell's syntax tree without IPython's magics; empty for what is no Python."""
-    lines = [line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))]
+def python_of(source: str) -> str:
+    """What IPython makes of a cell: magics become calls, an indented cell moves left. Empty for what it can't run."""
     try:
-        return ast.parse("\n".join(lines))
+        text = TransformerManager().transform_cell(source)
+        ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
+        return ""
+    return text
+
+
+def parsed(source: str) -> ast.Module:
+    return ast.parse(python_of(source))
+
+
+def looked_up(source: str) -> set[str]:
+    """Names that a cell, or a function in it, takes from outside: no parameters, no local variables."""
+    tables, found = [symtable.symtable(python_of(source), "cell", "exec")], set()
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        whole = table.get_type() == "module"
+        found |= {s.get_name() for s in table.get_symbols() if s.is_referenced() and (whole or s.is_global())}
+    return found
 
 
 def names_used(source: str) -> set[str]:
@@ -68,13 +90,18 @@ def beginnings(path: str) -> set[str]:
     return {".".join(parts[:n]) for n in range(1, len(parts) + 1)}
 
 
+def statements(source: str) -> list[str]:
+    """A cell, cut: a scratch line is no part of the answer that it stands beside."""
+    return [ast.unparse(node) for node in parsed(source).body]
+
+
 def sources_of(name: str, sources: list[str]) -> list[str]:
-    """The cells that an answer called `name` rests on: those that define it, or a name that these use, and so on.
+    """The sources that an answer called `name` rests on: those that define it, or a name that these use, and so on.
 
     To set an attribute of something (`torch.softmax = mine`), by `setattr` as well, counts as defining it.
     """
     defines = [names_defined(source) for source in sources]
-    uses = [names_used(source) for source in sources]
+    uses = [looked_up(source) for source in sources]
     wanted, found = {name}, [False] * len(sources)
     while any(new := [not f and bool(d & wanted) for f, d in zip(found, defines, strict=True)]):
         found = [f or n for f, n in zip(found, new, strict=True)]
@@ -104,9 +131,22 @@ def owner(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def taken(source: str) -> set[str]:
+    """Names that a cell looks up and that are no variables of its own, or imports from somewhere or under new names."""
+    table = symtable.symtable(python_of(source), "cell", "exec")
+    found = looked_up(source) - {s.get_name() for s in table.get_symbols() if s.is_assigned() and not s.is_imported()}
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.ImportFrom):
+            found |= {str(node.module).partition(".")[0], *(alias.name for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.asname}
+    return found
+
+
 def insides(source: str) -> list[str]:
-    """Ways past torch's public names that a cell mentions. A module may look up its own attributes by name."""
-    found = names_used(source) & INSIDES
+    """Ways past torch's public names that a cell takes. A module may look up its own attributes by name."""
+    really = taken(source)
+    found = {name for name in names_used(source) & INSIDES if "." in name or name in really}
     nodes = list(ast.walk(parsed(source)))
     named = sum(isinstance(node, ast.Name) and node.id == "getattr" for node in nodes)
     own = [

@@ -144,6 +144,12 @@ def test_torchs_own_layer_norm_is_refused(borrowed):
     assert "asks you to write it" in verdict.what
 
 
+def test_torchs_own_is_known_under_another_name(monkeypatch):
+    monkeypatch.setattr(F.layer_norm, "__name__", "mine")
+    verdict = _verdict(unit.layer_norm, lambda x, weight, bias, eps=1e-12: F.layer_norm(x, x.shape[-1:], weight, bias))
+    assert "calls torch's own layer_norm" in verdict.what
+
+
 # ---------------------------------------------------------------- rewards
 
 

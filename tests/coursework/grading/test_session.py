@@ -1,6 +1,7 @@
 """A notebook's cells run in a student's kernel: what goes wrong there costs what it costs and nothing else."""
 
 import sys
+import textwrap
 import time
 
 import nbformat
@@ -131,3 +132,28 @@ def test_an_excluded_operator_is_not_reached_past_torchs_public_names(session, e
     session.run_cell(f"{signature}\n    return roundabout(query, key, value, bias, dropout_p if training else 0.0)")
     mark = session.grade(exercises[name])
     assert (mark.points, "torch's public operators" in mark.message) == (0.0, True)
+
+
+@pytest.mark.parametrize("hidden", ["a magic", "an indented cell", "a thread"])
+def test_an_excluded_operator_is_seen_in_a_cell_that_only_ipython_reads(session, exercises, hidden):
+    name = "scaled_dot_product_attention"
+    call = f"torch.nn.functional.{name}(query, key, value, bias, dropout_p if training else 0.0)"
+    cell = f"import torch\ndef {name}(query, key, value, bias=None, dropout_p=0.0, training=False):\n"
+    if hidden == "a thread":
+        cell = f"from concurrent.futures import ThreadPoolExecutor as P\n{cell}"
+        cell += f"    return P().submit(lambda: {call}).result()"
+    else:
+        cell = f"{cell}    with torch._C.DisableTorchFunction():\n        return {call}"
+        cell = f"here = %pwd\n{cell}" if hidden == "a magic" else textwrap.indent(cell, " ")
+    session.run_cell(cell)
+    mark = session.grade(exercises[name])
+    assert (mark.points, "torch's public operators" in mark.message) == (0.0, True)
+
+
+def test_right_answers_keep_their_points_whatever_their_variables_are_called(session, exercises):
+    """A scratch cell that looks into things, modules that are imported and not used, a variable called `vars`."""
+    name = "scaled_dot_product_attention"
+    session.run_cell("import gc, inspect, operator\nimport torch\nquery = torch.zeros(1)\nprint(len(vars(query)))")
+    answer = alternative_of(exercises[name])
+    session.run_cell(f"{answer}\ndef unrelated(vars):\n    locals = vars\n    return locals")
+    assert session.grade(exercises[name]).points == exercises[name].points

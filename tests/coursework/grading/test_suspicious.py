@@ -21,12 +21,35 @@ from coursework.grading.suspicious import insides, names_used, sources_of, worth
         ("look = getattr\nlayer = getattr(self, name)", ["getattr"]),
         ("f = getattr(torch, 'soft' + 'max')", ["getattr"]),
         ("y = torch.softmax(x, -1)\nmodel.eval()\nx.gc = 1", []),
-        ("%matplotlib inline\nimport gc", ["gc"]),
+        ("%matplotlib inline\nimport gc\ngc.get_objects()", ["gc"]),
+        ("here = %pwd\ny = torch._C._nn.gelu(x)", ["._C", "torch._C"]),
+        ("  y = torch._C._nn.gelu(x)", ["._C", "torch._C"]),
+        ("from concurrent.futures import ThreadPoolExecutor as P", ["ThreadPoolExecutor", "concurrent"]),
+        ("import gc as g\ng.get_objects()", ["gc"]),
         ("def (:", []),
     ],
 )
 def test_insides_of_torch_are_seen(source, found):
     assert insides(source) == found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x):\n    vars = x.var(-1)\n    return vars",
+        "import gc, inspect, pickle\nimport torch",
+        "import functools, operator\ny = functools.reduce(operator.matmul, [a, b])",
+        "def f(eval, locals): return eval + locals",
+    ],
+)
+def test_a_word_that_is_only_written_is_no_way_around(source):
+    """A variable of that name, an import that nothing uses: right answers lost all their points for it."""
+    assert insides(source) == []
+
+
+def test_a_scratch_cell_with_the_name_of_a_parameter_is_no_part_of_the_answer():
+    cells = ["query = torch.randn(2)\nprint(vars(query))", "def f(query, key):\n    out = query @ key\n    return out"]
+    assert sources_of("f", cells) == cells[1:]
 
 
 def test_no_right_alternative_uses_insides():
