@@ -164,5 +164,5 @@ def looked_at_and_given(tokens: list[str], looked: torch.Tensor, given: torch.Te
     axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1, decimals=0))
     axes.legend(frameon=False)
     axes.set_title(f"[CLS] gets {looked[0]:.0%} of the attention, and {given[0]:.0%} of what arrives comes from it")
-    alt = f"[CLS] has {looked[0]:.0%} of the weights and gives {given[0]:.0%} of what arrives; words give more."
+    alt = f"[CLS] has {looked[0]:.0%} of the weights and gives {given[0]:.0%} of what arrives: less than an even share."
     return figure_html(figure, alt)

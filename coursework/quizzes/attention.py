@@ -49,7 +49,7 @@ def most_looked_at(guess: str = ""):
             "more, since it is the summary token": "[CLS] ends up as the summary, in the last layer. In the first "
             "layer it has seen nothing yet and stands for no word.",
             "much less": "Its value vector is short. Heads that have nothing to say still must hand out a weight of 1 "
-            "in each row; a token that gives almost nothing is a good place to leave it.",
+            "in each row; a token that gives little is a good place to leave it.",
         },
         answer="c",
         guess=guess,
