@@ -40,6 +40,7 @@ class Read:
     places: list[str]  # of each example: "line 7"
     ids: list[str]  # of each example: what the file says, or its number
     said: list[str] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)  # what each column of a table of texts is
 
 
 def refuse(path: Path, problems: Sequence[tuple[str, str]]) -> None:
@@ -80,15 +81,16 @@ def lines_of(text: str) -> list[str]:
 # ---- texts
 
 
-def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = True) -> Read:
+def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = True, like: Sequence[str] = ()) -> Read:
     """Texts or pairs to classify, from .tsv (no quoting, as GLUE has it), .csv (quotes as in RFC 4180) or .jsonl.
 
     Args:
-        columns: what each column is, "id", "label", "text", "pair" or "-" for one to pass over; then there is no
-            header. Empty: by the header or the keys if there are any; without one, four columns are the original
+        columns: what each column is, "id", "label", "text", "pair" or "-" for one to pass over. Empty: by the
+            header or the keys if there are any; without one, as in `like`, or four columns are the original
             repository's id, label, star, text, and in two or three the label is the column of single words with the
             fewest different ones. `Read.said` tells what was found.
         labelled: whether every row needs a label. False: for prediction; a label is taken where there is one.
+        like: `Read.roles` of the training file; a file of as many columns without a header is read likewise.
 
     Raises Malformed as said above.
     """
@@ -104,8 +106,13 @@ def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = T
         roles, rows = rows_of_jsonl(path, text, labelled)
     else:
         rows = rows_of_tsv(text) if ending == ".tsv" else rows_of_csv(path, text)
-        roles, rows = roles_of(path, rows, tuple(columns), labelled, said)
-    return texts_of(path, roles, rows, labelled, said)
+        if columns:
+            roles, rows = list(columns), rows_below_header(rows, columns, labelled, said)
+        else:
+            roles, rows = roles_of(path, rows, like, labelled, said)
+    found = texts_of(path, roles, rows, labelled, said)
+    found.roles = [] if ending == ".jsonl" else roles  # keys have no order
+    return found
 
 
 def rows_of_tsv(text: str) -> list[tuple[str, list[str]]]:
@@ -178,17 +185,32 @@ def roles_by_name(path: Path, names: Sequence[str], labelled: bool) -> list[str]
     return roles
 
 
+def names_in_first_line(rows: list[tuple[str, list[str]]]) -> list[str]:
+    """The role that each cell of line 1 names, or "". A class may be called "target": no name that comes again."""
+    first, *others = (row for _, row in rows)
+    return ["" if any(row[at : at + 1] == [name] for row in others) else role_of(name) for at, name in enumerate(first)]
+
+
+def rows_below_header(
+    rows: list[tuple[str, list[str]]], columns: Sequence[str], labelled: bool, said: list[str]
+) -> list[tuple[str, list[str]]]:
+    """The rows without the header, if line 1 names a column as `columns` has it. ValueError for impossible columns."""
+    if set(columns) - {"id", "label", "text", "pair", "-"} or "text" not in columns:
+        raise ValueError(f'--columns are "id", "label", "text", "pair" and "-", one of them "text"; not {columns}')
+    if labelled and "label" not in columns:
+        raise ValueError(f'--columns {" ".join(columns)} names no "label", which training needs')
+    wanted = ["text" if role == "pair" else role for role in columns]
+    if any(name == role for name, role in zip(names_in_first_line(rows), wanted, strict=False)):
+        said.append(f"line 1 is taken as a header: {', '.join(rows[0][1])}")
+        return rows[1:]
+    return rows
+
+
 def roles_of(
-    path: Path, rows: list[tuple[str, list[str]]], columns: tuple[str, ...], labelled: bool, said: list[str]
+    path: Path, rows: list[tuple[str, list[str]]], like: Sequence[str], labelled: bool, said: list[str]
 ) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """What each column is, and the rows without the header."""
-    first = rows[0][1]
-    if columns:
-        if set(columns) - {"id", "label", "text", "pair", "-"} or "text" not in columns:
-            raise ValueError(f'columns are "id", "label", "text", "pair" and "-", one of them "text"; not {columns}')
-        if labelled and "label" not in columns:
-            raise ValueError(f'columns {columns} name no "label", which training needs')
-        return list(columns), rows
+    first, say = rows[0][1], "say what each column is, as in --columns label text"
     if any(role_of(name) == "text" for name in first):
         if len(set(first)) < len(first):
             refuse(path, [("line 1", f"two columns of the same name: {', '.join(first)}")])
@@ -196,12 +218,15 @@ def roles_of(
         if left := [name for name, role in zip(first, roles, strict=True) if role == "-"]:
             said.append(f"columns passed over: {', '.join(left)}")
         return roles, rows[1:]
+    if any(names_in_first_line(rows)):
+        refuse(path, [("line 1", f"a header in which no column is named like a text ({', '.join(first)}): {say}")])
     width = Counter(len(row) for _, row in rows).most_common(1)[0][0]
-    roles = guess_roles([row for _, row in rows if len(row) == width], width, labelled)
+    as_before = len(like) == width
+    roles = list(like) if as_before else guess_roles([row for _, row in rows if len(row) == width], width, labelled)
     if not roles:
         shown = " | ".join(cell[:30] for cell in first)
-        refuse(path, [("line 1", f"no header, and no telling what the {width} columns are ({shown}): say columns=…")])
-    said.append(f"no header; the columns are taken as {', '.join(roles)}")
+        refuse(path, [("line 1", f"no header, and no telling what the {width} columns are ({shown}): {say}")])
+    said.append(f"no header; the columns are taken as {', '.join(roles)}{', as in training' if as_before else ''}")
     return roles, rows
 
 
@@ -211,9 +236,11 @@ def guess_roles(rows: list[list[str]], width: int, labelled: bool) -> list[str]:
     single = [at for at in range(width) if all(len(row[at].split()) <= 1 for row in rows)]
     if width == 4:
         return ["id", "label", "-", "text"]
+    if not labelled and width == 2:
+        ids = 0 in single and different[0] == len(rows)
+        return ["id", "text"] if ids else [] if single else ["text", "pair"]  # single words may be labels
     if not labelled:
-        ids = width == 2 and 0 in single and different[0] == len(rows)
-        return {1: ["text"], 2: ["id", "text"] if ids else ["text", "pair"]}.get(width, [])
+        return ["text"] if width == 1 else []
     fewest = [at for at in single if different[at] == min(different[at] for at in single)]
     if width not in (2, 3) or len(fewest) != 1 or different[fewest[0]] == len(rows) > 1:
         return []

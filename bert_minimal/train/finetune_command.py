@@ -27,7 +27,7 @@ from ..heads import QuestionAnswering, SequenceClassifier, TokenClassifier
 from ..model import Module
 from .answering import Answer, Question, answer, predict_answers
 from .corpus import write_whole
-from .files import READERS, Read, check_classes
+from .files import READERS, Read, check_classes, read_texts
 from .finetune import FineTuneOptions, Result, Text, class_logits, class_names, class_numbers, classify, open_tokenizer
 from .scores import answer_scores, class_scores, confusion, entities, entity_scores, exact_match, mean_sd, overlap_f1
 from .tagging import Pieces, predict_tags, tag
@@ -64,15 +64,17 @@ def finetune(
         test: likewise, labels not needed; is answered at the end.
         model: where to start: a catalogue name ("course", "minilm"), a folder or a hub id.
         task: told by train's ending unless said.
-        columns: what the columns of .tsv and .csv are, if there is no header: id, label, text, pair, - (pass over).
+        columns: what each column of .tsv and .csv is, if no header tells: id, label, text, pair, - (pass over).
         pieces: tagging: label a word's first piece only, or all of them.
         seeds: several runs, one a seed; mean and deviation are reported and the best on dev is kept.
     """
     task = task or task_of(train)
     if (out / "model" / "task.json").exists():
         raise ValueError(f"{out} holds a finished run: name another folder, or delete this one")
-    read = {name: read_data(task, path, columns, name != "test") for name, path in
-            (("train", train), ("dev", dev), ("test", test)) if path is not None}  # fmt: skip
+    read = {"train": read_data(task, train, columns, True)}
+    for name, path in (("dev", dev), ("test", test)):
+        if path is not None:
+            read[name] = read_data(task, path, columns, name == "dev", read["train"].roles)
     labels = say_classes(read) if task == "classify" else ()
     same_run(out / "run.json", {"train": str(train), "dev": str(dev), "model": model, "task": task, "pieces": pieces,
                                 "columns": list(columns), "options": asdict(recipe)})  # fmt: skip
@@ -85,6 +87,8 @@ def finetune(
         print("  ".join(f"{name} {value:.4f}" for name, value in results[-1].scores.items()))
     sign = -1 if score == "loss" else 1
     best = max(results, key=lambda result: sign * result.scores.get(score, 0.0))
+    if task == "classify":
+        best.settings["columns"] = read["train"].roles  # files to predict may lack a header too
     save_result(best, task, out / "model")
     metrics: dict[str, Any] = {"kept": {"seed": best.options.seed, "step": best.kept_step, "by": score}}
     metrics["dev"] = {str(result.options.seed): result.scores for result in results}
@@ -119,7 +123,8 @@ def predict(model: Path, file: Path, /, out: Path = Path("."), columns: tuple[st
         print(f"model: {folder}")
     task, result = load_result(folder)
     out.mkdir(parents=True, exist_ok=True)
-    write_answers(result, task, read_data(task, file, columns, labelled=False), out, file.stem)
+    read = read_data(task, file, columns, False, result.settings.get("columns", ()))
+    write_answers(result, task, read, out, file.stem)
     print(f"answers to {file} are in {out}")
 
 
@@ -132,8 +137,9 @@ def task_of(path: Path) -> Task:
     return ENDINGS[path.suffix.lower()]
 
 
-def read_data(task: Task, path: Path, columns: tuple[str, ...], labelled: bool) -> Read:
-    read = READERS[task](path, columns, labelled) if task == "classify" else READERS[task](path, labelled)
+def read_data(task: Task, path: Path, columns: tuple[str, ...], labelled: bool, like: Sequence[str] = ()) -> Read:
+    """like: how the training file's columns were taken, for a file without a header."""
+    read = read_texts(path, columns, labelled, like) if task == "classify" else READERS[task](path, labelled)
     print(f"{path}: {len(read.examples):,} examples" + "".join(f"; {words}" for words in read.said))
     return read
 

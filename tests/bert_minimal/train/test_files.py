@@ -80,6 +80,35 @@ def test_other_files_to_predict(tmp_path):
     assert kept.examples == [Text("a lamp", "x"), Text("a boat")]
 
 
+def test_without_a_header_a_file_is_read_as_training_was(tmp_path):
+    train = read_texts(write(tmp_path, "train.tsv", "1\ta lamp\n0\ta boat\n1\ta door\n"))
+    path = write(tmp_path, "test.tsv", "1\tthe lamp\n1\tthe boat\n")
+    test = read_texts(path, labelled=False, like=train.roles)
+    assert test.examples == [Text("the lamp", "1"), Text("the boat", "1")]
+    assert test.said == ["no header; the columns are taken as label, text, as in training"]
+    with pytest.raises(Malformed, match=r"no telling what the 2 columns are .*--columns"):
+        read_texts(path, labelled=False)  # a pair, or a text and its label?
+    one = read_texts(write(tmp_path, "one.tsv", "a lamp\na boat\n"), labelled=False, like=train.roles)
+    assert one.examples == [Text("a lamp"), Text("a boat")]
+
+
+@pytest.mark.parametrize("header", ["tweet\tlabel", "label\tmessage", "id\tmessage"])
+def test_a_header_of_which_no_name_is_a_texts_is_no_example(tmp_path, header):
+    roles = tuple("text" if name in ("tweet", "message") else name for name in header.split("\t"))
+    path = write(tmp_path, "a.tsv", f"{header}\nx\ta lamp\nz\ta boat\nz\ta door\n")
+    with pytest.raises(Malformed, match=r"line 1: a header in which no column .*--columns label text"):
+        read_texts(path, labelled=False)
+    read = read_texts(path, roles, labelled=False)
+    assert len(read.examples) == 3
+    assert read.said == [f"line 1 is taken as a header: {', '.join(header.split(chr(9)))}"]
+
+
+def test_a_class_may_be_called_like_a_column(tmp_path):
+    path = write(tmp_path, "a.tsv", "target\ta lamp\nother\ta boat\ntarget\ta door\n")
+    assert read_texts(path).examples == read_texts(path, ("label", "text")).examples
+    assert len(read_texts(path).examples) == 3
+
+
 def test_columns_can_be_said(tmp_path):
     path = write(tmp_path, "a.tsv", "1\t2\tlamp\n2\t2\tboat\n")
     assert read_texts(path, ("label", "-", "text")).examples == [Text("lamp", "1"), Text("boat", "2")]

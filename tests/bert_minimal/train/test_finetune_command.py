@@ -108,6 +108,18 @@ def test_the_numbering_of_labels_is_said(tiny, files, tmp_path, capsys):
     assert "no header; the columns are taken as text, label" in printed
 
 
+def test_test_files_without_a_header_are_read_as_training_was(tiny, tmp_path, capsys):
+    for name, some in (("train", TRAIN), ("test", DEV)):
+        (tmp_path / f"{name}.tsv").write_text("".join(f"{text.label}\t{text.text}\n" for text in some))
+    train, test, out = (str(tmp_path / name) for name in ("train.tsv", "test.tsv", "run"))
+    main(["finetune", out, "--train", train, "--test", test, "--model", str(tiny), *FAST])
+    scores = json.loads((tmp_path / "run" / "metrics.json").read_text())["test"]
+    assert scores["accuracy"] > 0.8
+    capsys.readouterr()
+    main(["predict", out, test, "--out", str(tmp_path)])
+    assert f"accuracy {scores['accuracy']:.4f}" in capsys.readouterr().out
+
+
 def test_tags_from_files_to_answers(tiny, tmp_path, capsys):
     dev = sentences(30, 1)
     train, dev_file = conll_file(tmp_path / "train.conll", sentences(80, 0)), conll_file(tmp_path / "dev.conll", dev)
