@@ -144,8 +144,8 @@ def classify(
     labels = tuple(labels) if labels else class_names(train_texts)
     if len(labels) < 2:
         raise ValueError(f"the training texts have the labels {list(labels)}: two or more are needed to tell apart")
-    gold = class_numbers(train_texts, labels, "training text")
-    dev_gold = class_numbers(dev_texts, labels, "dev text")
+    gold = class_numbers(train_texts, labels, "training text", dev_texts)
+    dev_gold = class_numbers(dev_texts, labels, "dev text", train_texts)
     tokenizer, model = open_start(SequenceClassifier, start, options, labels=labels)
     encoded, dev_encoded = (encode_texts(tokenizer, texts, options) for texts in (train_texts, dev_texts))
 
@@ -181,17 +181,20 @@ def class_names(texts: Sequence[Text]) -> tuple[str, ...]:
     return (*sorted(numbers, key=int), *sorted(names - numbers))
 
 
-def class_numbers(texts: Sequence[Text], labels: tuple[str, ...], what: str) -> list[int]:
-    """Raises ValueError naming the first text whose label is none of `labels`."""
-    numbers = {name: number for number, name in enumerate(labels)}
-    found = []
+def class_numbers(texts: Sequence[Text], labels: tuple[str, ...], what: str, beside: Sequence[Text] = ()) -> list[int]:
+    """Raises ValueError naming the first text whose label is none of `labels`.
+
+    A name may look like a number ("1" may be class 0): whether labels are names or numbers is decided once, for
+    these texts and those `beside` them. They are numbers if not all are names and all are whole numbers.
+    """
+    known = {name: number for number, name in enumerate(labels)}
+    given = [text.label for text in (*texts, *beside) if text.label is not None]
+    if not all(str(label) in known for label in given) and all(isinstance(label, int) for label in given):
+        known = {str(number): number for number in range(len(labels))}
     for at, text in enumerate(texts):
-        number = text.label if isinstance(text.label, int) and str(text.label) not in numbers else None
-        number = numbers.get(str(text.label), number)
-        if number is None or not 0 <= number < len(labels):
+        if text.label is None or str(text.label) not in known:
             raise ValueError(f"{what} {at} has the label {text.label!r}; the classes are {', '.join(labels)}")
-        found.append(number)
-    return found
+    return [known[str(text.label)] for text in texts]
 
 
 def balanced(gold: Sequence[int], classes: int) -> Tensor:
@@ -484,9 +487,10 @@ def fit(
     best_by = options.best_by or scored[0]
     if best_by not in scored:
         raise ValueError(f"best_by is {best_by!r}; the scores here are {', '.join(scored)}")
-    if len(lengths) < options.accumulate:
-        raise ValueError(f"{len(lengths)} training examples can't be cut into {options.accumulate} parts")
+    if not lengths:
+        raise ValueError("there are no training examples")
     dealt = Batches(lengths, options.batch, options.seed)
+    check_parts(options, len(lengths) // dealt.steps_an_epoch)
     loop_options = options_for_loop(options, dealt.steps_an_epoch, next(model.parameters()).device)
     learner: Any = HeadOnly(model) if options.frozen else model
     best = open_best(out)
@@ -525,6 +529,16 @@ def fit(
         result.scores, result.answers = measure(model)
     result.seconds = time.perf_counter() - began
     return result
+
+
+def check_parts(options: FineTuneOptions, smallest: int) -> None:
+    """Raise ValueError if the smallest batch has fewer examples than there are parts: one would be empty."""
+    if smallest < options.accumulate:
+        fits = max(parts for parts in range(1, smallest + 1) if options.batch % parts == 0)
+        raise ValueError(
+            f"dealt out evenly, the training examples give batches of {smallest} too, which can't be cut into "
+            f"{options.accumulate} parts: take --accumulate {fits}"
+        )
 
 
 def options_for_loop(options: FineTuneOptions, steps_an_epoch: int, device: torch.device) -> TrainOptions:

@@ -144,6 +144,11 @@ def test_the_best_window_answers_and_the_least_sure_of_nothing_counts(tiny):
     assert decide(found, {"may_be_empty": False, "threshold": found.gap - 1}) == found
 
 
+def test_no_questions_are_refused(tiny):
+    with pytest.raises(ValueError, match="no training examples"):
+        answer(tiny, [], options=FAST)
+
+
 def test_threshold_is_chosen_by_f1():
     spans = [Answer("x", 1.0, 0, 1, gap) for gap in (-3.0, -1.0, 2.0)]
     assert -3 < threshold_for(spans, [["x"], [], []]) < -1

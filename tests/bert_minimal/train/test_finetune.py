@@ -18,6 +18,7 @@ from bert_minimal.train.finetune import (
     balanced,
     class_logits,
     class_names,
+    class_numbers,
     classify,
     encode_texts,
     open_start,
@@ -244,6 +245,27 @@ def test_head_and_tail_reads_both_ends(tiny):
 
 def test_labels_in_order():
     assert class_names([Text("", "10"), Text("", "9"), Text("", "x"), Text("", "-1")]) == ("-1", "9", "10", "x")
+
+
+def test_names_of_classes_may_be_numbers():
+    """What a label means does not change from text to text, nor from training to dev."""
+    some = [Text("", k) for k in range(5)]
+    assert class_numbers(some, ("1", "2", "3", "4", "5"), "text") == [0, 1, 2, 3, 4]
+    assert class_numbers(some[1:3], ("1", "2"), "text") == [0, 1]
+    assert class_numbers(some[1:2], ("1", "2"), "text", some[:1]) == [1]
+    assert class_numbers([Text("", "2"), Text("", 1)], ("1", "2"), "text") == [1, 0]
+    for wrong in ([Text("", "a"), Text("", 1)], [Text("", 0), Text("", 1), Text("", 2)], [Text("", -1)]):
+        with pytest.raises(ValueError, match="has the label"):
+            class_numbers(wrong, ("a", "b"), "text")
+
+
+@pytest.mark.parametrize(("count", "options", "fits"), [(100, (8, 8), 4), (5, (4, 4), 2)])
+def test_no_part_of_a_batch_is_empty(tiny, count, options, fits):
+    batch, accumulate = options
+    options = replace(FAST, epochs=1, batch=batch, accumulate=accumulate)
+    with pytest.raises(ValueError, match=f"take --accumulate {fits}$"):
+        classify(tiny, TRAIN[:1] * count, labels=("bad", "good"), options=options)
+    classify(tiny, TRAIN[:1] * count, labels=("bad", "good"), options=replace(options, accumulate=fits))
 
 
 def test_short_memory_is_answered_with_three_things(tiny, monkeypatch):
