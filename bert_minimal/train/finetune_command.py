@@ -14,6 +14,8 @@ seed), metrics.json, the log, and beside them what to look at. For dev and for e
     where the truth is known       NAME_errors.tsv, the surest first; and confusion.png, or report.txt for entities
 """
 
+import hashlib
+import importlib.util
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -29,7 +31,17 @@ from .answering import Answer, Question, answer, predict_answers
 from .corpus import write_whole
 from .files import READERS, Read, check_classes, read_texts
 from .finetune import FineTuneOptions, Result, Text, class_logits, class_names, class_numbers, classify, open_tokenizer
-from .scores import answer_scores, class_scores, confusion, entities, entity_scores, exact_match, mean_sd, overlap_f1
+from .scores import (
+    answer_scores,
+    class_scores,
+    confusion,
+    entities,
+    entity_scores,
+    exact_match,
+    mean_sd,
+    need_seqeval,
+    overlap_f1,
+)
 from .tagging import Pieces, predict_tags, tag
 
 Task = Literal["classify", "tag", "answer"]
@@ -69,15 +81,21 @@ def finetune(
         seeds: several runs, one a seed; mean and deviation are reported and the best on dev is kept.
     """
     task = task or task_of(train)
-    if (out / "model" / "task.json").exists():
+    if (out / "metrics.json").exists():  # what is written last
         raise ValueError(f"{out} holds a finished run: name another folder, or delete this one")
+    if task == "tag":
+        need_seqeval()  # now rather than after training
     read = {"train": read_data(task, train, columns, True)}
     for name, path in (("dev", dev), ("test", test)):
         if path is not None:
             read[name] = read_data(task, path, columns, name == "dev", read["train"].roles)
     labels = say_classes(read) if task == "classify" else ()
-    same_run(out / "run.json", {"train": str(train), "dev": str(dev), "model": model, "task": task, "pieces": pieces,
-                                "columns": list(columns), "options": asdict(recipe)})  # fmt: skip
+    if not any(out.glob("seed-*/state.safetensors")):  # nothing is learned yet: it can still become another run
+        (out / "run.json").unlink(missing_ok=True)
+    contents = {f"{name}'s sha256": digest(path) for name, path in (("train", train), ("dev", dev)) if path is not None}
+    same_run(out / "run.json", {"train": str(train), "dev": str(dev), **contents, "labels": list(labels),
+                                "model": model, "task": task, "pieces": pieces, "columns": list(columns),
+                                **asdict(recipe)})  # fmt: skip
     results, score = [], main_score(task, recipe)
     for seed in seeds or (recipe.seed,):
         folder = out / f"seed-{seed}"
@@ -154,6 +172,11 @@ def say_classes(read: dict[str, Read]) -> tuple[str, ...]:
     table = ", ".join(f"{name!r} is class {k} ({n:,})" for k, (name, n) in enumerate(zip(labels, counts, strict=True)))
     print(f"labels: {table}")
     return labels
+
+
+def digest(path: Path) -> str:
+    """Tells whether a file is still the same, in half as many digits as SHA-256 has."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
 def same_run(path: Path, about: dict) -> None:
@@ -256,10 +279,12 @@ def write_classes(result: Result, read: Read, out: Path, name: str) -> dict[str,
         verdict = f"{probabilities[i].max():.4f}", result.labels[said[i]], result.labels[gold[i]]
         rows.append([read.ids[i], *verdict, texts[i].text, texts[i].pair or ""])
     write_rows(out / f"{name}_errors.tsv", rows)
-    table = confusion(gold, said, len(result.labels))
-    confusion_picture(table, result.labels, f"{name}: {table.trace()} of {len(texts)} right").savefig(
-        out / f"{name}_confusion.png", dpi=100
-    )
+    if importlib.util.find_spec("matplotlib"):  # a bare GPU machine may lack it
+        table = confusion(gold, said, len(result.labels))
+        title = f"{name}: {table.trace()} of {len(texts)} right"
+        confusion_picture(table, result.labels, title).savefig(out / f"{name}_confusion.png", dpi=100)
+    else:
+        print(f"no {name}_confusion.png: matplotlib is not installed")
     return class_scores(gold, said, len(result.labels))
 
 
@@ -288,6 +313,9 @@ def confusion_picture(table: np.ndarray, labels: Sequence[str], title: str):
 
 
 def write_tags(result: Result, read: Read, out: Path, name: str) -> dict[str, float]:
+    known = all(sentence.tags is not None for sentence in read.examples)
+    if known:
+        need_seqeval()
     found = predict_tags(result, [sentence.words for sentence in read.examples])
     lines, errors = [], []
     rows: list[list[Any]] = [["sentence", "start", "end", "type", "probability", "words"]]
@@ -304,15 +332,22 @@ def write_tags(result: Result, read: Read, out: Path, name: str) -> dict[str, fl
             ]
     write_whole(out / f"{name}_tags.conll", "".join(lines).encode())
     write_rows(out / f"{name}_entities.tsv", rows)
-    if any(sentence.tags is None for sentence in read.examples):
+    if not known:
         return {}
-    from seqeval.metrics import classification_report
-
     gold, predicted = [sentence.tags for sentence in read.examples], [tags for tags, _ in found]
     write_rows(out / f"{name}_errors.tsv", [["sentence", "error", "type", "entity", "words"], *errors])
-    report = classification_report(gold, predicted, digits=3, zero_division=0)
+    report = entity_report(gold, predicted)
     write_whole(out / f"{name}_report.txt", f"Entities of {name}, by seqeval\n\n{report}".encode())
     return entity_scores(gold, predicted)
+
+
+def entity_report(gold: list[list[str]], predicted: list[list[str]]) -> str:
+    """A row a type of entity. seqeval makes none where there is no type."""
+    from seqeval.metrics import classification_report
+
+    if not any(entities(tags) for tags in (*gold, *predicted)):
+        return "no entity in truth or answers\n"
+    return classification_report(gold, predicted, digits=3, zero_division=0)
 
 
 def write_spans(result: Result, read: Read, out: Path, name: str) -> dict[str, float]:
