@@ -41,6 +41,7 @@ from ..checkpoint import find_folder
 from ..config import BertConfig
 from ..heads import NO_LABEL, SequenceClassifier
 from ..model import Module
+from ..variants import FAMILIES
 from ..wordpiece import SPECIAL, WordPiece
 from . import data
 from .corpus import write_whole
@@ -346,7 +347,8 @@ def open_start(kind: type[Module], start: str | Path, options: FineTuneOptions, 
     folder = find_start(start)
     torch.manual_seed(options.seed)
     if options.random:
-        config = BertConfig.from_hf(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+        entries = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = FAMILIES.get(entries.get("model_type"), BertConfig).from_hf(entries)
         model = kind(replace(config, **changes))
     else:
         with contextlib.redirect_stdout(io.StringIO()):  # it would say that the head is fresh: that is the point
@@ -393,10 +395,12 @@ def find_start(start: str | Path) -> Path:
 
 
 def open_tokenizer(folder: str | Path) -> WordPiece:
-    """Cased vocabularies stay cased, also where no tokenizer_config.json says so."""
-    tokenizer = WordPiece.from_pretrained(folder)
+    """Cased vocabularies stay cased, also where no tokenizer_config.json says so; what one says holds."""
+    tokenizer, stated = WordPiece.from_pretrained(folder), Path(folder) / "tokenizer_config.json"
+    if stated.is_file() and "do_lower_case" in json.loads(stated.read_text(encoding="utf-8")):
+        return tokenizer
     cased = any(piece != piece.lower() for piece in tokenizer.pieces if piece not in SPECIAL and piece[0] != "[")
-    return WordPiece.from_pretrained(folder, do_lower_case=False) if cased and tokenizer.do_lower_case else tokenizer
+    return WordPiece.from_pretrained(folder, do_lower_case=False) if cased else tokenizer
 
 
 class HeadOnly(nn.Module):

@@ -26,6 +26,8 @@ from bert_minimal.train.finetune import (
     text_logits,
 )
 from bert_minimal.train.loop import TrainingStopped
+from bert_minimal.variants import DistilBertConfig
+from bert_minimal.wordpiece import SPECIAL
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 FAST = FineTuneOptions(epochs=6, batch=8, learning_rate=3e-3, max_length=16)
@@ -110,6 +112,18 @@ def test_random_takes_sizes_and_pieces_only(tiny):
     assert fresh.config == learned.config
     assert not torch.equal(fresh.bert.embeddings.word, learned.bert.embeddings.word)
     assert torch.equal(learned.bert.embeddings.word, Bert.from_pretrained(tiny).embeddings.word)
+
+
+def test_random_starts_from_every_family(tiny, tmp_path):
+    sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+    tokenizer = WordPiece.from_pretrained(tiny)
+    config = DistilBertConfig(vocab_size=len(tokenizer), max_position_embeddings=64, **sizes)
+    SequenceClassifier(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    _, fresh = open_start(SequenceClassifier, tmp_path, replace(FAST, random=True))
+    _, learned = open_start(SequenceClassifier, tmp_path, FAST)
+    assert fresh.config == learned.config
+    assert [name for name, _ in fresh.named_parameters()] == [name for name, _ in learned.named_parameters()]
 
 
 def test_accumulation_changes_nothing_but_memory(tiny):
@@ -329,6 +343,12 @@ def test_a_cased_vocabulary_stays_cased(tmp_path):
     cased.save_pretrained(tmp_path)
     (tmp_path / "tokenizer_config.json").unlink()
     assert finetune.open_tokenizer(tmp_path).tokenize("Paris") != finetune.open_tokenizer(tmp_path).tokenize("paris")
+
+
+def test_what_a_tokenizer_says_of_itself_holds(tmp_path):
+    """Lower-casing, though one piece has a capital: a vocabulary may have such, never to be used."""
+    WordPiece([*SPECIAL, "paris", "Paris"]).save_pretrained(tmp_path)
+    assert finetune.open_tokenizer(tmp_path).tokenize("Paris") == ["paris"]
 
 
 def test_the_cased_vocabulary_of_bert_comes_alone_and_stays_cased(real_data):
