@@ -103,7 +103,7 @@ def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = T
     text = read_file(path)
     said: list[str] = []
     if ending == ".jsonl":
-        roles, rows = rows_of_jsonl(path, text, labelled)
+        roles, rows = rows_of_jsonl(path, text, labelled, said)
     else:
         rows = rows_of_tsv(text) if ending == ".tsv" else rows_of_csv(path, text)
         if columns:
@@ -122,6 +122,7 @@ def rows_of_tsv(text: str) -> list[tuple[str, list[str]]]:
 def rows_of_csv(path: Path, text: str) -> list[tuple[str, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows, begins = [], 1
+    usual = csv.field_size_limit(len(text))  # a whole book may be one text
     try:
         for row in reader:
             rows.append((f"line {begins}", row or [""]))
@@ -129,35 +130,54 @@ def rows_of_csv(path: Path, text: str) -> list[tuple[str, list[str]]]:
     except csv.Error as error:
         what = f"{error}: a quote that is opened here is not closed as CSV wants it; a quote inside is written twice"
         refuse(path, [(f"line {begins}", what)])
+    finally:
+        csv.field_size_limit(usual)
     return rows
 
 
-def rows_of_jsonl(path: Path, text: str, labelled: bool) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Objects with the same keys; values are strings, or numbers for a label or an id."""
-    found, problems, keys = [], [], []
+def rows_of_jsonl(
+    path: Path, text: str, labelled: bool, said: list[str]
+) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Objects; the keys of all of them count. Values are strings, or numbers for a label or an id."""
+    entries = objects_of(path, text)
+    keys = list(dict.fromkeys(key for _, entry in entries for key in entry))
+    if left := [key for key in keys if not role_of(key)]:
+        said.append(f"keys passed over: {', '.join(left)}")
+    keys = [key for key in keys if role_of(key)]
+    roles = roles_by_name(path, keys, labelled)
+    optional = {
+        key for key, role in zip(keys, roles, strict=True) if role == "id" or (role == "label" and not labelled)
+    }
+    found, problems = [], []
+    for place, entry in entries:
+        values = {key: "" if key in optional and entry.get(key) is None else entry.get(key) for key in keys}
+        wrong = [key for key in keys if not isinstance(values[key], str | int) or isinstance(values[key], bool)]
+        if wrong:
+            kinds = ", ".join(f"{k!r} is {type(entry[k]).__name__ if k in entry else 'missing'}" for k in wrong)
+            problems.append((place, f"{kinds}; strings are wanted, or whole numbers for labels"))
+            continue
+        found.append((place, [str(values[key]) for key in keys]))
+    refuse(path, problems)
+    return roles, found
+
+
+def objects_of(path: Path, text: str) -> list[tuple[str, dict]]:
+    """The object in each line."""
+    found, problems = [], []
     for number, line in enumerate(lines_of(text), 1):
         place = f"line {number}"
         try:
             entry = json.loads(line)
         except json.JSONDecodeError as error:
-            problems.append(
-                (place, "an empty line" if not line.strip() else f"no JSON: {error.msg} at column {error.colno}")
-            )
+            what = f"no JSON: {error.msg} at column {error.colno}" if line.strip() else "an empty line"
+            problems.append((place, what))
             continue
-        if not isinstance(entry, dict):
+        if isinstance(entry, dict):
+            found.append((place, entry))
+        else:
             problems.append((place, f"one object a line is wanted, not {type(entry).__name__}"))
-            continue
-        if not keys:
-            keys = [key for key in entry if role_of(key)]
-            roles = roles_by_name(path, keys, labelled)
-        wrong = [key for key in keys if not isinstance(entry.get(key), str | int) or isinstance(entry[key], bool)]
-        if wrong:
-            kinds = ", ".join(f"{k!r} is {'missing' if k not in entry else type(entry[k]).__name__}" for k in wrong)
-            problems.append((place, f"{kinds}; strings are wanted, or whole numbers for labels"))
-            continue
-        found.append((place, [str(entry[key]) for key in keys]))
     refuse(path, problems)
-    return roles, found
+    return found
 
 
 def role_of(name: str) -> str:
@@ -197,6 +217,10 @@ def rows_below_header(
     """The rows without the header, if line 1 names a column as `columns` has it. ValueError for impossible columns."""
     if set(columns) - {"id", "label", "text", "pair", "-"} or "text" not in columns:
         raise ValueError(f'--columns are "id", "label", "text", "pair" and "-", one of them "text"; not {columns}')
+    if twice := {role for role in columns if role != "-" and columns.count(role) > 1}:
+        raise ValueError(
+            f'--columns names {", ".join(sorted(twice))} twice; the second text of a pair is called "pair"'
+        )
     if labelled and "label" not in columns:
         raise ValueError(f'--columns {" ".join(columns)} names no "label", which training needs')
     wanted = ["text" if role == "pair" else role for role in columns]

@@ -51,6 +51,29 @@ def test_what_was_guessed_or_passed_over_is_said(tmp_path):
     assert read_texts(write(tmp_path, "b.tsv", "text\tlabel\tgenre\na\t1\tx\n")).said == ["columns passed over: genre"]
 
 
+def test_keys_of_all_rows_count(tmp_path):
+    """Whatever row 1 has; what is not used is said, as it is of columns."""
+    late = write(tmp_path, "a.jsonl", '{"text": "a", "score": 2}\n{"text": "b", "label": "x", "id": 7, "url": null}\n')
+    read = read_texts(late, labelled=False)
+    assert read.examples == [Text("a"), Text("b", "x")]
+    assert read.ids == ["0", "7"]
+    assert read.said == ["keys passed over: score, url"]
+    with pytest.raises(Malformed, match="line 1: 'label' is missing"):
+        read_texts(late)
+
+
+def test_a_label_to_be_found_may_be_null(tmp_path):
+    path = write(tmp_path, "a.jsonl", '{"text": "a", "label": null}\n{"text": "b", "label": 1}\n')
+    assert read_texts(path, labelled=False).examples == [Text("a"), Text("b", "1")]
+    with pytest.raises(Malformed, match="line 1: 'label' is NoneType"):
+        read_texts(path)
+
+
+def test_a_text_may_be_as_long_as_a_book(tmp_path):
+    book = "a lamp, " * 30_000
+    assert read_texts(write(tmp_path, "a.csv", f'text,label\n"{book}",1\n')).examples == [Text(book.strip(), "1")]
+
+
 def test_pairs(tmp_path):
     by_name = read_texts(write(tmp_path, "a.tsv", "index\tquestion\tsentence\tlabel\n7\twho ?\tAnna .\tyes\n"))
     assert by_name.examples == [Text("who ?", "yes", "Anna .")]
@@ -112,7 +135,8 @@ def test_a_class_may_be_called_like_a_column(tmp_path):
 def test_columns_can_be_said(tmp_path):
     path = write(tmp_path, "a.tsv", "1\t2\tlamp\n2\t2\tboat\n")
     assert read_texts(path, ("label", "-", "text")).examples == [Text("lamp", "1"), Text("boat", "2")]
-    for columns, says in ((("label", "words"), "one of them"), (("text", "-"), 'no "label"')):
+    for columns, says in ((("label", "words"), "one of them"), (("text", "-"), 'no "label"'),
+                          (("label", "text", "text"), 'text twice; .*"pair"')):  # fmt: skip
         with pytest.raises(ValueError, match=says):
             read_texts(path, columns)
 
