@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -51,6 +51,10 @@ from .scores import class_scores
 SORTED_TOGETHER = 8  # batches whose examples are sorted by length before they are cut
 ANSWER_TOKENS = 8192  # pieces at once when nothing is learned
 
+Long = Literal["cut", "head+tail", "windows"]
+Pool = Literal["mean", "max"]
+Precision = Literal["", "fp32", "bf16", "fp16"]
+
 
 @dataclass(frozen=True)
 class FineTuneOptions:
@@ -72,22 +76,42 @@ class FineTuneOptions:
     evaluate_every: int = 0  # steps; 0: after each epoch
     patience: int = 0  # stop after so many evaluations without a better one; 0: never
     best_by: str = ""  # the dev score that says which weights are kept; empty: the task's usual one
-    long: Literal["cut", "head+tail", "windows"] = "cut"  # texts over max_length (classification)
-    pool: Literal["mean", "max"] = "mean"  # over windows, of what the pooler gives
+    long: Long = "cut"  # texts over max_length (classification)
+    pool: Pool = "mean"  # over windows, of what the pooler gives
     stride: int = 0  # pieces between the starts of two windows; 0: half a window
-    precision: Literal["", "fp32", "bf16", "fp16"] = ""  # empty: what the device does best
+    precision: Precision = ""  # empty: what the device does best
 
     def __post_init__(self):
-        for name in ("epochs", "batch", "learning_rate", "accumulate"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it has to be above 0")
+        for names, holds, what in (
+            ("epochs batch learning_rate accumulate", lambda x: 0 < x < math.inf, "above 0 and finite"),
+            ("max_length seed evaluate_every patience stride", lambda x: x >= 0, "0 or above"),
+            ("warmup", lambda x: 0 <= x <= 1, "a share of the steps, from 0 to 1"),
+        ):
+            for name in names.split():
+                if not holds(getattr(self, name)):
+                    raise ValueError(f"{option(name)} is {getattr(self, name)}; it has to be {what}")
+        for name, choices in (("long", Long), ("pool", Pool), ("precision", Precision)):
+            if getattr(self, name) not in get_args(choices):
+                raise ValueError(f"{option(name)} is {getattr(self, name)!r}; it has to be one of {get_args(choices)}")
         if self.max_length and self.max_length < 3:
-            raise ValueError(f"max_length is {self.max_length}; [CLS], one piece and [SEP] are the least")
+            raise ValueError(f"--max-length is {self.max_length}; [CLS], one piece and [SEP] are the least")
         if self.batch % self.accumulate:
-            raise ValueError(f"a batch of {self.batch} does not split into accumulate={self.accumulate} equal parts")
+            raise ValueError(f"a batch of {self.batch} does not split into --accumulate {self.accumulate} equal parts")
+
+
+def option(name: str) -> str:
+    """An option as the command line calls it."""
+    return f"--{name.replace('_', '-')}"
 
 
 PAPER = FineTuneOptions()
+
+
+def refuse_options(options: FineTuneOptions, names: str, why: str) -> None:
+    """Raise ValueError if an option was chosen that would change nothing here."""
+    for name in names.split():
+        if getattr(options, name) != getattr(PAPER, name):
+            raise ValueError(f"{option(name)} {getattr(options, name)} would change nothing {why}: leave it out")
 
 
 class Text(NamedTuple):
@@ -142,6 +166,8 @@ def classify(
     Raises ValueError for labels that don't fit, TrainingStopped when memory is short or training diverges.
     """
     options = replace(options, max_length=options.max_length or 128)
+    if options.long != "windows":
+        refuse_options(options, "pool", "without --long windows")
     labels = tuple(labels) if labels else class_names(train_texts)
     if len(labels) < 2:
         raise ValueError(f"the training texts have the labels {list(labels)}: two or more are needed to tell apart")

@@ -83,25 +83,21 @@ def finetune(
     task = task or task_of(train)
     if (out / "metrics.json").exists():  # what is written last
         raise ValueError(f"{out} holds a finished run: name another folder, or delete this one")
-    if task == "tag":
-        need_seqeval()  # now rather than after training
+    check_asked(task, pieces, seeds)
+    recipes = [replace(recipe, seed=seed) for seed in seeds or (recipe.seed,)]
     read = {"train": read_data(task, train, columns, True)}
     for name, path in (("dev", dev), ("test", test)):
         if path is not None:
             read[name] = read_data(task, path, columns, name == "dev", read["train"].roles)
     labels = say_classes(read) if task == "classify" else ()
-    if not any(out.glob("seed-*/state.safetensors")):  # nothing is learned yet: it can still become another run
-        (out / "run.json").unlink(missing_ok=True)
     contents = {f"{name}'s sha256": digest(path) for name, path in (("train", train), ("dev", dev)) if path is not None}
-    same_run(out / "run.json", {"train": str(train), "dev": str(dev), **contents, "labels": list(labels),
-                                "model": model, "task": task, "pieces": pieces, "columns": list(columns),
-                                **asdict(recipe)})  # fmt: skip
+    claim(out, {"train": str(train), "dev": str(dev), **contents, "labels": list(labels), "model": model, "task": task,
+                "pieces": pieces, "columns": list(columns), **asdict(recipe)})  # fmt: skip
     results, score = [], main_score(task, recipe)
-    for seed in seeds or (recipe.seed,):
-        folder = out / f"seed-{seed}"
-        if len(seeds) > 1:
-            print(f"seed {seed}")
-        results.append(run(task, model, read, labels, replace(recipe, seed=seed), folder, pieces))
+    for one in recipes:
+        if len(recipes) > 1:
+            print(f"seed {one.seed}")
+        results.append(run(task, model, read, labels, one, out / f"seed-{one.seed}", pieces))
         print("  ".join(f"{name} {value:.4f}" for name, value in results[-1].scores.items()))
     sign = -1 if score == "loss" else 1
     best = max(results, key=lambda result: sign * result.scores.get(score, 0.0))
@@ -155,8 +151,20 @@ def task_of(path: Path) -> Task:
     return ENDINGS[path.suffix.lower()]
 
 
+def check_asked(task: Task, pieces: Pieces, seeds: Sequence[int]) -> None:
+    """Raise ValueError for what can't be done as asked: now rather than after training."""
+    if pieces != "first" and task != "tag":
+        raise ValueError(f"--pieces {pieces} is for words to tag: leave it out")
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"--seeds {' '.join(map(str, seeds))} names one twice: the same run again says nothing new")
+    if task == "tag":
+        need_seqeval()
+
+
 def read_data(task: Task, path: Path, columns: tuple[str, ...], labelled: bool, like: Sequence[str] = ()) -> Read:
     """like: how the training file's columns were taken, for a file without a header."""
+    if columns and task != "classify":
+        raise ValueError("--columns is for texts to classify: leave it out")
     read = read_texts(path, columns, labelled, like) if task == "classify" else READERS[task](path, labelled)
     print(f"{path}: {len(read.examples):,} examples" + "".join(f"; {words}" for words in read.said))
     return read
@@ -172,6 +180,13 @@ def say_classes(read: dict[str, Read]) -> tuple[str, ...]:
     table = ", ".join(f"{name!r} is class {k} ({n:,})" for k, (name, n) in enumerate(zip(labels, counts, strict=True)))
     print(f"labels: {table}")
     return labels
+
+
+def claim(out: Path, about: dict) -> None:
+    """Raise ValueError if the folder belongs to another run. As long as nothing is learned, it belongs to none."""
+    if not any(out.glob("seed-*/state.safetensors")):
+        (out / "run.json").unlink(missing_ok=True)
+    same_run(out / "run.json", about)
 
 
 def digest(path: Path) -> str:

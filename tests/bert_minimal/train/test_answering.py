@@ -193,3 +193,9 @@ def test_a_long_question_is_cut_and_leaves_room(tiny):
 def test_what_cannot_be_is_refused(tiny, question, options, says):
     with pytest.raises(ValueError, match=says):
         windows_of(WordPiece.from_pretrained(tiny), question, options)
+
+
+@pytest.mark.parametrize("option", [{"long": "windows"}, {"pool": "max"}, {"class_weights": True}])
+def test_options_without_a_use_are_refused(tiny, option):
+    with pytest.raises(ValueError, match="would change nothing for questions"):
+        answer(tiny, questions(3, 0), options=replace(FAST, **option))
