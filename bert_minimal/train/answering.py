@@ -137,7 +137,7 @@ def windows_of(tokenizer: WordPiece, question: Question, options: FineTuneOption
         raise ValueError(f"question {question.id}: there is no word in its passage {question.context!r:.40}")
     room, before = options.max_length - len(asked) - 3, len(asked) + 2
     if room < 1:
-        raise ValueError(f"max_length {options.max_length} leaves no room for a passage beside {len(asked)} pieces")
+        raise ValueError(f"--max-length {options.max_length} leaves no room for a passage beside {len(asked)} pieces")
     wanted = span_of(question, offsets) if question.answers else None
     found = []
     for a, b in windows.windows(len(pieces), room, min(options.stride, room)):

@@ -385,9 +385,10 @@ def open_start(kind: type[Module], start: str | Path, options: FineTuneOptions, 
     if len(tokenizer) > model.config.vocab_size:
         raise ValueError(f"{start}: {len(tokenizer)} pieces, but vectors for {model.config.vocab_size}: files mixed up")
     if options.max_length > model.config.max_position_embeddings:
+        longer = "; --long windows reads longer texts all the same" if kind is SequenceClassifier else ""
         raise ValueError(
-            f"max_length is {options.max_length}, but {start} has {model.config.max_position_embeddings} positions: "
-            'lower it, or read long texts with long="windows"'
+            f"--max-length is {options.max_length}, but {start} has {model.config.max_position_embeddings} positions: "
+            f"lower it{longer}"
         )
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return tokenizer, model.to(device)
@@ -414,7 +415,14 @@ def find_start(start: str | Path) -> Path:
         )
     if str(start) in catalogue() and not path.is_dir():
         return data.fetch(str(start))
-    folder = find_folder(start)
+    try:
+        folder = find_folder(start)
+    except (OSError, ValueError) as error:  # the hub's errors speak of its own cache
+        reason = str(error).partition("\n")[0]
+        raise FileNotFoundError(
+            f"{start} is no folder and no catalogue name ({', '.join(catalogue())}), and the Hugging Face hub gave no "
+            f"model of that name ({reason})"
+        ) from error
     if not path.is_dir():
         WordPiece.from_pretrained(str(start))  # the hub's vocabulary comes into the same folder
     return folder
@@ -516,7 +524,7 @@ def fit(
     model, options, began = result.model, result.options, time.perf_counter()
     best_by = options.best_by or scored[0]
     if best_by not in scored:
-        raise ValueError(f"best_by is {best_by!r}; the scores here are {', '.join(scored)}")
+        raise ValueError(f"--best-by is {best_by!r}; the scores here are {', '.join(scored)}")
     if not lengths:
         raise ValueError("there are no training examples")
     dealt = Batches(lengths, options.batch, options.seed)
@@ -612,7 +620,8 @@ def memory_advice(options: FineTuneOptions) -> Iterator[None]:
         raise TrainingStopped(
             f"memory is short with batches of {options.batch // options.accumulate} sequences of up to "
             f"{options.max_length} pieces. Three things to change, the first costs nothing but time:\n"
-            f"  1. accumulate={2 * options.accumulate}: the same batch in smaller bites, the same result\n"
-            f'  2. max_length={options.max_length // 2}: what comes after is not read (or long="windows")\n'
-            "  3. a smaller model (start), or frozen=True: no gradients and no optimizer state for the encoder"
+            f"  1. --accumulate {2 * options.accumulate}: the same batch in smaller bites, the same result\n"
+            f"  2. --max-length {options.max_length // 2}: what comes after is not read (texts: or --long windows)\n"
+            "  3. a smaller --model, or --frozen: no gradients and no optimizer state for the encoder\n"
+            "In Python these are fields of FineTuneOptions: accumulate, max_length, long, frozen"
         ) from error

@@ -185,7 +185,7 @@ def test_a_long_question_is_cut_and_leaves_room(tiny):
     ("question", "options", "says"),
     [
         (Question("q7", "who?", "Anna was warm", (("Anna", 1),)), FAST, "q7: at character 1 stands 'nna ', not 'Anna'"),
-        (Question("q7", "who?", "Anna", (("Anna", 0),)), replace(FAST, max_length=5), "max_length 5 leaves no room"),
+        (Question("q7", "who?", "Anna", (("Anna", 0),)), replace(FAST, max_length=5), "--max-length 5 leaves no room"),
         (Question("q7", "who?", " "), FAST, "no word in its passage"),
         (Question("q7", "who?", "a \u200b b", (("\u200b", 2),)), FAST, "sees nothing in its answer"),
     ],

@@ -289,7 +289,7 @@ def test_short_memory_is_answered_with_three_things(tiny, monkeypatch):
     monkeypatch.setattr(ClassObjective, "losses", hungry)
     with pytest.raises(TrainingStopped) as stopped:
         classify(tiny, TRAIN, options=FAST)
-    for advice in ("accumulate=2", "max_length=8", "smaller model", "frozen=True"):
+    for advice in ("--accumulate 2", "--max-length 8", "smaller --model", "--frozen", "FineTuneOptions"):
         assert advice in str(stopped.value)
 
 
@@ -315,8 +315,14 @@ def test_other_errors_stay_what_they_are(tiny, monkeypatch):
         (lambda s: classify(s, TRAIN, [Text("a", "ugly")]), "dev text 0 has the label 'ugly'; the classes are bad"),
         (lambda s: classify(s, [*TRAIN, Text("a")], labels=("bad", "good")), "training text 64 has the label None"),
         (lambda s: classify(s, [Text("a", 2)], labels=("bad", "good")), "label 2"),
-        (lambda s: classify(s, TRAIN, options=FineTuneOptions()), "tiny.* has 64 positions"),
-        (lambda s: classify(s, TRAIN, DEV, options=replace(FAST, best_by="bleu")), "the scores here are accuracy"),
+        (
+            lambda s: classify(s, TRAIN, options=FineTuneOptions()),
+            "--max-length is 128, but .*tiny.* has 64 positions: lower it; --long windows",
+        ),
+        (
+            lambda s: classify(s, TRAIN, DEV, options=replace(FAST, best_by="bleu")),
+            "--best-by is 'bleu'; the scores here are accuracy",
+        ),
         (lambda s: FineTuneOptions(batch=32, accumulate=3), "does not split"),
         (lambda s: FineTuneOptions(max_length=2), "one piece"),
         (lambda s: FineTuneOptions(epochs=0), "epochs is 0"),
@@ -334,6 +340,13 @@ def test_other_errors_stay_what_they_are(tiny, monkeypatch):
 def test_what_cannot_be_is_refused(tiny, call, says):
     with pytest.raises(ValueError, match=says):
         call(tiny)
+
+
+@pytest.mark.parametrize("start", ["tpyo", "no/such/folder", "owner--name"])
+def test_a_start_that_does_not_exist_is_said_to_be_none(start, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(FileNotFoundError, match=rf"{start} is no folder and no catalogue name \(course, .*minilm"):
+        finetune.find_start(start)
 
 
 def test_a_tensorflow_checkpoint_is_refused_with_the_way_out(tmp_path):
