@@ -104,6 +104,7 @@ def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = T
     said: list[str] = []
     if ending == ".jsonl":
         roles, rows = rows_of_jsonl(path, text, labelled, said)
+        said += ["its keys say what is what, not --columns"] if columns else []
     else:
         rows = rows_of_tsv(text) if ending == ".tsv" else rows_of_csv(path, text)
         if columns:
@@ -261,8 +262,9 @@ def guess_roles(rows: list[list[str]], width: int, labelled: bool) -> list[str]:
     if width == 4:
         return ["id", "label", "-", "text"]
     if not labelled and width == 2:
-        ids = 0 in single and different[0] == len(rows)
-        return ["id", "text"] if ids else [] if single else ["text", "pair"]  # single words may be labels
+        if 0 in single and different[0] == len(rows):
+            return ["id", "text"]
+        return [] if single else ["text", "pair"]  # single words may be labels
     if not labelled:
         return ["text"] if width == 1 else []
     fewest = [at for at in single if different[at] == min(different[at] for at in single)]

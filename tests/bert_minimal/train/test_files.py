@@ -58,6 +58,7 @@ def test_keys_of_all_rows_count(tmp_path):
     assert read.examples == [Text("a"), Text("b", "x")]
     assert read.ids == ["0", "7"]
     assert read.said == ["keys passed over: score, url"]
+    assert read_texts(late, ("id", "text"), labelled=False).said[1:] == ["its keys say what is what, not --columns"]
     with pytest.raises(Malformed, match="line 1: 'label' is missing"):
         read_texts(late)
 
