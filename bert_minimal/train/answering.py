@@ -29,7 +29,18 @@ from ..attention import very_negative
 from ..heads import QuestionAnswering
 from ..stream import unpack
 from ..wordpiece import WordPiece
-from .finetune import FineTuneOptions, Result, Row, by_length, fit, lay_out, open_start, stream_of, to_device
+from .finetune import (
+    FineTuneOptions,
+    Result,
+    Row,
+    by_length,
+    fit,
+    lay_out,
+    open_start,
+    refuse_options,
+    stream_of,
+    to_device,
+)
 from .scores import answer_scores, best_threshold, exact_match, overlap_f1
 
 SQUAD = FineTuneOptions(max_length=384, stride=128)  # with the paper's 3 epochs, batch 32, 5e-5 (section 4.2)
@@ -79,6 +90,7 @@ def answer(
     section 4.3, and stands in Result.settings. Raises ValueError for a question whose answer is not where it
     should be, TrainingStopped when memory is short or training diverges.
     """
+    refuse_options(options, "long pool class_weights", "for questions, whose passages are read in windows")
     options = replace(options, max_length=options.max_length or SQUAD.max_length, stride=options.stride or SQUAD.stride)
     tokenizer, model = open_start(QuestionAnswering, start, options)
     learned = [window for q in train_questions for window in windows_of(tokenizer, q, options)]
@@ -125,7 +137,7 @@ def windows_of(tokenizer: WordPiece, question: Question, options: FineTuneOption
         raise ValueError(f"question {question.id}: there is no word in its passage {question.context!r:.40}")
     room, before = options.max_length - len(asked) - 3, len(asked) + 2
     if room < 1:
-        raise ValueError(f"max_length {options.max_length} leaves no room for a passage beside {len(asked)} pieces")
+        raise ValueError(f"--max-length {options.max_length} leaves no room for a passage beside {len(asked)} pieces")
     wanted = span_of(question, offsets) if question.answers else None
     found = []
     for a, b in windows.windows(len(pieces), room, min(options.stride, room)):

@@ -40,6 +40,7 @@ class Read:
     places: list[str]  # of each example: "line 7"
     ids: list[str]  # of each example: what the file says, or its number
     said: list[str] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)  # what each column of a table of texts is
 
 
 def refuse(path: Path, problems: Sequence[tuple[str, str]]) -> None:
@@ -80,15 +81,16 @@ def lines_of(text: str) -> list[str]:
 # ---- texts
 
 
-def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = True) -> Read:
+def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = True, like: Sequence[str] = ()) -> Read:
     """Texts or pairs to classify, from .tsv (no quoting, as GLUE has it), .csv (quotes as in RFC 4180) or .jsonl.
 
     Args:
-        columns: what each column is, "id", "label", "text", "pair" or "-" for one to pass over; then there is no
-            header. Empty: by the header or the keys if there are any; without one, four columns are the original
+        columns: what each column is, "id", "label", "text", "pair" or "-" for one to pass over. Empty: by the
+            header or the keys if there are any; without one, as in `like`, or four columns are the original
             repository's id, label, star, text, and in two or three the label is the column of single words with the
             fewest different ones. `Read.said` tells what was found.
         labelled: whether every row needs a label. False: for prediction; a label is taken where there is one.
+        like: `Read.roles` of the training file; a file of as many columns without a header is read likewise.
 
     Raises Malformed as said above.
     """
@@ -101,11 +103,17 @@ def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = T
     text = read_file(path)
     said: list[str] = []
     if ending == ".jsonl":
-        roles, rows = rows_of_jsonl(path, text, labelled)
+        roles, rows = rows_of_jsonl(path, text, labelled, said)
+        said += ["its keys say what is what, not --columns"] if columns else []
     else:
         rows = rows_of_tsv(text) if ending == ".tsv" else rows_of_csv(path, text)
-        roles, rows = roles_of(path, rows, tuple(columns), labelled, said)
-    return texts_of(path, roles, rows, labelled, said)
+        if columns:
+            roles, rows = list(columns), rows_below_header(rows, columns, labelled, said)
+        else:
+            roles, rows = roles_of(path, rows, like, labelled, said)
+    found = texts_of(path, roles, rows, labelled, said)
+    found.roles = [] if ending == ".jsonl" else roles  # keys have no order
+    return found
 
 
 def rows_of_tsv(text: str) -> list[tuple[str, list[str]]]:
@@ -115,6 +123,7 @@ def rows_of_tsv(text: str) -> list[tuple[str, list[str]]]:
 def rows_of_csv(path: Path, text: str) -> list[tuple[str, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows, begins = [], 1
+    usual = csv.field_size_limit(len(text))  # a whole book may be one text
     try:
         for row in reader:
             rows.append((f"line {begins}", row or [""]))
@@ -122,35 +131,54 @@ def rows_of_csv(path: Path, text: str) -> list[tuple[str, list[str]]]:
     except csv.Error as error:
         what = f"{error}: a quote that is opened here is not closed as CSV wants it; a quote inside is written twice"
         refuse(path, [(f"line {begins}", what)])
+    finally:
+        csv.field_size_limit(usual)
     return rows
 
 
-def rows_of_jsonl(path: Path, text: str, labelled: bool) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Objects with the same keys; values are strings, or numbers for a label or an id."""
-    found, problems, keys = [], [], []
+def rows_of_jsonl(
+    path: Path, text: str, labelled: bool, said: list[str]
+) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Objects; the keys of all of them count. Values are strings, or numbers for a label or an id."""
+    entries = objects_of(path, text)
+    keys = list(dict.fromkeys(key for _, entry in entries for key in entry))
+    if left := [key for key in keys if not role_of(key)]:
+        said.append(f"keys passed over: {', '.join(left)}")
+    keys = [key for key in keys if role_of(key)]
+    roles = roles_by_name(path, keys, labelled)
+    optional = {
+        key for key, role in zip(keys, roles, strict=True) if role == "id" or (role == "label" and not labelled)
+    }
+    found, problems = [], []
+    for place, entry in entries:
+        values = {key: "" if key in optional and entry.get(key) is None else entry.get(key) for key in keys}
+        wrong = [key for key in keys if not isinstance(values[key], str | int) or isinstance(values[key], bool)]
+        if wrong:
+            kinds = ", ".join(f"{k!r} is {type(entry[k]).__name__ if k in entry else 'missing'}" for k in wrong)
+            problems.append((place, f"{kinds}; strings are wanted, or whole numbers for labels"))
+            continue
+        found.append((place, [str(values[key]) for key in keys]))
+    refuse(path, problems)
+    return roles, found
+
+
+def objects_of(path: Path, text: str) -> list[tuple[str, dict]]:
+    """The object in each line."""
+    found, problems = [], []
     for number, line in enumerate(lines_of(text), 1):
         place = f"line {number}"
         try:
             entry = json.loads(line)
         except json.JSONDecodeError as error:
-            problems.append(
-                (place, "an empty line" if not line.strip() else f"no JSON: {error.msg} at column {error.colno}")
-            )
+            what = f"no JSON: {error.msg} at column {error.colno}" if line.strip() else "an empty line"
+            problems.append((place, what))
             continue
-        if not isinstance(entry, dict):
+        if isinstance(entry, dict):
+            found.append((place, entry))
+        else:
             problems.append((place, f"one object a line is wanted, not {type(entry).__name__}"))
-            continue
-        if not keys:
-            keys = [key for key in entry if role_of(key)]
-            roles = roles_by_name(path, keys, labelled)
-        wrong = [key for key in keys if not isinstance(entry.get(key), str | int) or isinstance(entry[key], bool)]
-        if wrong:
-            kinds = ", ".join(f"{k!r} is {'missing' if k not in entry else type(entry[k]).__name__}" for k in wrong)
-            problems.append((place, f"{kinds}; strings are wanted, or whole numbers for labels"))
-            continue
-        found.append((place, [str(entry[key]) for key in keys]))
     refuse(path, problems)
-    return roles, found
+    return found
 
 
 def role_of(name: str) -> str:
@@ -178,17 +206,36 @@ def roles_by_name(path: Path, names: Sequence[str], labelled: bool) -> list[str]
     return roles
 
 
+def names_in_first_line(rows: list[tuple[str, list[str]]]) -> list[str]:
+    """The role that each cell of line 1 names, or "". A class may be called "target": no name that comes again."""
+    first, *others = (row for _, row in rows)
+    return ["" if any(row[at : at + 1] == [name] for row in others) else role_of(name) for at, name in enumerate(first)]
+
+
+def rows_below_header(
+    rows: list[tuple[str, list[str]]], columns: Sequence[str], labelled: bool, said: list[str]
+) -> list[tuple[str, list[str]]]:
+    """The rows without the header, if line 1 names a column as `columns` has it. ValueError for impossible columns."""
+    if set(columns) - {"id", "label", "text", "pair", "-"} or "text" not in columns:
+        raise ValueError(f'--columns are "id", "label", "text", "pair" and "-", one of them "text"; not {columns}')
+    if twice := {role for role in columns if role != "-" and columns.count(role) > 1}:
+        raise ValueError(
+            f'--columns names {", ".join(sorted(twice))} twice; the second text of a pair is called "pair"'
+        )
+    if labelled and "label" not in columns:
+        raise ValueError(f'--columns {" ".join(columns)} names no "label", which training needs')
+    wanted = ["text" if role == "pair" else role for role in columns]
+    if any(name == role for name, role in zip(names_in_first_line(rows), wanted, strict=False)):
+        said.append(f"line 1 is taken as a header: {', '.join(rows[0][1])}")
+        return rows[1:]
+    return rows
+
+
 def roles_of(
-    path: Path, rows: list[tuple[str, list[str]]], columns: tuple[str, ...], labelled: bool, said: list[str]
+    path: Path, rows: list[tuple[str, list[str]]], like: Sequence[str], labelled: bool, said: list[str]
 ) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """What each column is, and the rows without the header."""
-    first = rows[0][1]
-    if columns:
-        if set(columns) - {"id", "label", "text", "pair", "-"} or "text" not in columns:
-            raise ValueError(f'columns are "id", "label", "text", "pair" and "-", one of them "text"; not {columns}')
-        if labelled and "label" not in columns:
-            raise ValueError(f'columns {columns} name no "label", which training needs')
-        return list(columns), rows
+    first, say = rows[0][1], "say what each column is, as in --columns label text"
     if any(role_of(name) == "text" for name in first):
         if len(set(first)) < len(first):
             refuse(path, [("line 1", f"two columns of the same name: {', '.join(first)}")])
@@ -196,12 +243,15 @@ def roles_of(
         if left := [name for name, role in zip(first, roles, strict=True) if role == "-"]:
             said.append(f"columns passed over: {', '.join(left)}")
         return roles, rows[1:]
+    if any(names_in_first_line(rows)):
+        refuse(path, [("line 1", f"a header in which no column is named like a text ({', '.join(first)}): {say}")])
     width = Counter(len(row) for _, row in rows).most_common(1)[0][0]
-    roles = guess_roles([row for _, row in rows if len(row) == width], width, labelled)
+    as_before = len(like) == width
+    roles = list(like) if as_before else guess_roles([row for _, row in rows if len(row) == width], width, labelled)
     if not roles:
         shown = " | ".join(cell[:30] for cell in first)
-        refuse(path, [("line 1", f"no header, and no telling what the {width} columns are ({shown}): say columns=…")])
-    said.append(f"no header; the columns are taken as {', '.join(roles)}")
+        refuse(path, [("line 1", f"no header, and no telling what the {width} columns are ({shown}): {say}")])
+    said.append(f"no header; the columns are taken as {', '.join(roles)}{', as in training' if as_before else ''}")
     return roles, rows
 
 
@@ -211,9 +261,12 @@ def guess_roles(rows: list[list[str]], width: int, labelled: bool) -> list[str]:
     single = [at for at in range(width) if all(len(row[at].split()) <= 1 for row in rows)]
     if width == 4:
         return ["id", "label", "-", "text"]
+    if not labelled and width == 2:
+        if 0 in single and different[0] == len(rows):
+            return ["id", "text"]
+        return [] if single else ["text", "pair"]  # single words may be labels
     if not labelled:
-        ids = width == 2 and 0 in single and different[0] == len(rows)
-        return {1: ["text"], 2: ["id", "text"] if ids else ["text", "pair"]}.get(width, [])
+        return ["text"] if width == 1 else []
     fewest = [at for at in single if different[at] == min(different[at] for at in single)]
     if width not in (2, 3) or len(fewest) != 1 or different[fewest[0]] == len(rows) > 1:
         return []

@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -41,6 +41,7 @@ from ..checkpoint import find_folder
 from ..config import BertConfig
 from ..heads import NO_LABEL, SequenceClassifier
 from ..model import Module
+from ..variants import FAMILIES
 from ..wordpiece import SPECIAL, WordPiece
 from . import data
 from .corpus import write_whole
@@ -49,6 +50,10 @@ from .scores import class_scores
 
 SORTED_TOGETHER = 8  # batches whose examples are sorted by length before they are cut
 ANSWER_TOKENS = 8192  # pieces at once when nothing is learned
+
+Long = Literal["cut", "head+tail", "windows"]
+Pool = Literal["mean", "max"]
+Precision = Literal["", "fp32", "bf16", "fp16"]
 
 
 @dataclass(frozen=True)
@@ -71,22 +76,42 @@ class FineTuneOptions:
     evaluate_every: int = 0  # steps; 0: after each epoch
     patience: int = 0  # stop after so many evaluations without a better one; 0: never
     best_by: str = ""  # the dev score that says which weights are kept; empty: the task's usual one
-    long: Literal["cut", "head+tail", "windows"] = "cut"  # texts over max_length (classification)
-    pool: Literal["mean", "max"] = "mean"  # over windows, of what the pooler gives
+    long: Long = "cut"  # texts over max_length (classification)
+    pool: Pool = "mean"  # over windows, of what the pooler gives
     stride: int = 0  # pieces between the starts of two windows; 0: half a window
-    precision: Literal["", "fp32", "bf16", "fp16"] = ""  # empty: what the device does best
+    precision: Precision = ""  # empty: what the device does best
 
     def __post_init__(self):
-        for name in ("epochs", "batch", "learning_rate", "accumulate"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it has to be above 0")
+        for names, holds, what in (
+            ("epochs batch learning_rate accumulate", lambda x: 0 < x < math.inf, "above 0 and finite"),
+            ("max_length seed evaluate_every patience stride", lambda x: x >= 0, "0 or above"),
+            ("warmup", lambda x: 0 <= x <= 1, "a share of the steps, from 0 to 1"),
+        ):
+            for name in names.split():
+                if not holds(getattr(self, name)):
+                    raise ValueError(f"{option(name)} is {getattr(self, name)}; it has to be {what}")
+        for name, choices in (("long", Long), ("pool", Pool), ("precision", Precision)):
+            if getattr(self, name) not in get_args(choices):
+                raise ValueError(f"{option(name)} is {getattr(self, name)!r}; it has to be one of {get_args(choices)}")
         if self.max_length and self.max_length < 3:
-            raise ValueError(f"max_length is {self.max_length}; [CLS], one piece and [SEP] are the least")
+            raise ValueError(f"--max-length is {self.max_length}; [CLS], one piece and [SEP] are the least")
         if self.batch % self.accumulate:
-            raise ValueError(f"a batch of {self.batch} does not split into accumulate={self.accumulate} equal parts")
+            raise ValueError(f"a batch of {self.batch} does not split into --accumulate {self.accumulate} equal parts")
+
+
+def option(name: str) -> str:
+    """An option as the command line calls it."""
+    return f"--{name.replace('_', '-')}"
 
 
 PAPER = FineTuneOptions()
+
+
+def refuse_options(options: FineTuneOptions, names: str, why: str) -> None:
+    """Raise ValueError if an option was chosen that would change nothing here."""
+    for name in names.split():
+        if getattr(options, name) != getattr(PAPER, name):
+            raise ValueError(f"{option(name)} {getattr(options, name)} would change nothing {why}: leave it out")
 
 
 class Text(NamedTuple):
@@ -141,11 +166,13 @@ def classify(
     Raises ValueError for labels that don't fit, TrainingStopped when memory is short or training diverges.
     """
     options = replace(options, max_length=options.max_length or 128)
+    if options.long != "windows":
+        refuse_options(options, "pool", "without --long windows")
     labels = tuple(labels) if labels else class_names(train_texts)
     if len(labels) < 2:
         raise ValueError(f"the training texts have the labels {list(labels)}: two or more are needed to tell apart")
-    gold = class_numbers(train_texts, labels, "training text")
-    dev_gold = class_numbers(dev_texts, labels, "dev text")
+    gold = class_numbers(train_texts, labels, "training text", dev_texts)
+    dev_gold = class_numbers(dev_texts, labels, "dev text", train_texts)
     tokenizer, model = open_start(SequenceClassifier, start, options, labels=labels)
     encoded, dev_encoded = (encode_texts(tokenizer, texts, options) for texts in (train_texts, dev_texts))
 
@@ -181,17 +208,20 @@ def class_names(texts: Sequence[Text]) -> tuple[str, ...]:
     return (*sorted(numbers, key=int), *sorted(names - numbers))
 
 
-def class_numbers(texts: Sequence[Text], labels: tuple[str, ...], what: str) -> list[int]:
-    """Raises ValueError naming the first text whose label is none of `labels`."""
-    numbers = {name: number for number, name in enumerate(labels)}
-    found = []
+def class_numbers(texts: Sequence[Text], labels: tuple[str, ...], what: str, beside: Sequence[Text] = ()) -> list[int]:
+    """Raises ValueError naming the first text whose label is none of `labels`.
+
+    A name may look like a number ("1" may be class 0): whether labels are names or numbers is decided once, for
+    these texts and those `beside` them. They are numbers if not all are names and all are whole numbers.
+    """
+    known = {name: number for number, name in enumerate(labels)}
+    given = [text.label for text in (*texts, *beside) if text.label is not None]
+    if not all(str(label) in known for label in given) and all(isinstance(label, int) for label in given):
+        known = {str(number): number for number in range(len(labels))}
     for at, text in enumerate(texts):
-        number = text.label if isinstance(text.label, int) and str(text.label) not in numbers else None
-        number = numbers.get(str(text.label), number)
-        if number is None or not 0 <= number < len(labels):
+        if text.label is None or str(text.label) not in known:
             raise ValueError(f"{what} {at} has the label {text.label!r}; the classes are {', '.join(labels)}")
-        found.append(number)
-    return found
+    return [known[str(text.label)] for text in texts]
 
 
 def balanced(gold: Sequence[int], classes: int) -> Tensor:
@@ -343,7 +373,8 @@ def open_start(kind: type[Module], start: str | Path, options: FineTuneOptions, 
     folder = find_start(start)
     torch.manual_seed(options.seed)
     if options.random:
-        config = BertConfig.from_hf(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+        entries = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = FAMILIES.get(entries.get("model_type"), BertConfig).from_hf(entries)
         model = kind(replace(config, **changes))
     else:
         with contextlib.redirect_stdout(io.StringIO()):  # it would say that the head is fresh: that is the point
@@ -354,9 +385,10 @@ def open_start(kind: type[Module], start: str | Path, options: FineTuneOptions, 
     if len(tokenizer) > model.config.vocab_size:
         raise ValueError(f"{start}: {len(tokenizer)} pieces, but vectors for {model.config.vocab_size}: files mixed up")
     if options.max_length > model.config.max_position_embeddings:
+        longer = "; --long windows reads longer texts all the same" if kind is SequenceClassifier else ""
         raise ValueError(
-            f"max_length is {options.max_length}, but {start} has {model.config.max_position_embeddings} positions: "
-            'lower it, or read long texts with long="windows"'
+            f"--max-length is {options.max_length}, but {start} has {model.config.max_position_embeddings} positions: "
+            f"lower it{longer}"
         )
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return tokenizer, model.to(device)
@@ -383,17 +415,26 @@ def find_start(start: str | Path) -> Path:
         )
     if str(start) in catalogue() and not path.is_dir():
         return data.fetch(str(start))
-    folder = find_folder(start)
+    try:
+        folder = find_folder(start)
+    except (OSError, ValueError) as error:  # the hub's errors speak of its own cache
+        reason = str(error).partition("\n")[0]
+        raise FileNotFoundError(
+            f"{start} is no folder and no catalogue name ({', '.join(catalogue())}), and the Hugging Face hub gave no "
+            f"model of that name ({reason})"
+        ) from error
     if not path.is_dir():
         WordPiece.from_pretrained(str(start))  # the hub's vocabulary comes into the same folder
     return folder
 
 
 def open_tokenizer(folder: str | Path) -> WordPiece:
-    """Cased vocabularies stay cased, also where no tokenizer_config.json says so."""
-    tokenizer = WordPiece.from_pretrained(folder)
+    """Cased vocabularies stay cased, also where no tokenizer_config.json says so; what one says holds."""
+    tokenizer, stated = WordPiece.from_pretrained(folder), Path(folder) / "tokenizer_config.json"
+    if stated.is_file() and "do_lower_case" in json.loads(stated.read_text(encoding="utf-8")):
+        return tokenizer
     cased = any(piece != piece.lower() for piece in tokenizer.pieces if piece not in SPECIAL and piece[0] != "[")
-    return WordPiece.from_pretrained(folder, do_lower_case=False) if cased and tokenizer.do_lower_case else tokenizer
+    return WordPiece.from_pretrained(folder, do_lower_case=False) if cased else tokenizer
 
 
 class HeadOnly(nn.Module):
@@ -483,10 +524,11 @@ def fit(
     model, options, began = result.model, result.options, time.perf_counter()
     best_by = options.best_by or scored[0]
     if best_by not in scored:
-        raise ValueError(f"best_by is {best_by!r}; the scores here are {', '.join(scored)}")
-    if len(lengths) < options.accumulate:
-        raise ValueError(f"{len(lengths)} training examples can't be cut into {options.accumulate} parts")
+        raise ValueError(f"--best-by is {best_by!r}; the scores here are {', '.join(scored)}")
+    if not lengths:
+        raise ValueError("there are no training examples")
     dealt = Batches(lengths, options.batch, options.seed)
+    check_parts(options, len(lengths) // dealt.steps_an_epoch)
     loop_options = options_for_loop(options, dealt.steps_an_epoch, next(model.parameters()).device)
     learner: Any = HeadOnly(model) if options.frozen else model
     best = open_best(out)
@@ -525,6 +567,16 @@ def fit(
         result.scores, result.answers = measure(model)
     result.seconds = time.perf_counter() - began
     return result
+
+
+def check_parts(options: FineTuneOptions, smallest: int) -> None:
+    """Raise ValueError if the smallest batch has fewer examples than there are parts: one would be empty."""
+    if smallest < options.accumulate:
+        fits = max(parts for parts in range(1, smallest + 1) if options.batch % parts == 0)
+        raise ValueError(
+            f"dealt out evenly, the training examples give batches of {smallest} too, which can't be cut into "
+            f"{options.accumulate} parts: take --accumulate {fits}"
+        )
 
 
 def options_for_loop(options: FineTuneOptions, steps_an_epoch: int, device: torch.device) -> TrainOptions:
@@ -568,7 +620,8 @@ def memory_advice(options: FineTuneOptions) -> Iterator[None]:
         raise TrainingStopped(
             f"memory is short with batches of {options.batch // options.accumulate} sequences of up to "
             f"{options.max_length} pieces. Three things to change, the first costs nothing but time:\n"
-            f"  1. accumulate={2 * options.accumulate}: the same batch in smaller bites, the same result\n"
-            f'  2. max_length={options.max_length // 2}: what comes after is not read (or long="windows")\n'
-            "  3. a smaller model (start), or frozen=True: no gradients and no optimizer state for the encoder"
+            f"  1. --accumulate {2 * options.accumulate}: the same batch in smaller bites, the same result\n"
+            f"  2. --max-length {options.max_length // 2}: what comes after is not read (texts: or --long windows)\n"
+            "  3. a smaller --model, or --frozen: no gradients and no optimizer state for the encoder\n"
+            "In Python these are fields of FineTuneOptions: accumulate, max_length, long, frozen"
         ) from error

@@ -14,6 +14,8 @@ seed), metrics.json, the log, and beside them what to look at. For dev and for e
     where the truth is known       NAME_errors.tsv, the surest first; and confusion.png, or report.txt for entities
 """
 
+import hashlib
+import importlib.util
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -27,9 +29,19 @@ from ..heads import QuestionAnswering, SequenceClassifier, TokenClassifier
 from ..model import Module
 from .answering import Answer, Question, answer, predict_answers
 from .corpus import write_whole
-from .files import READERS, Read, check_classes
+from .files import READERS, Read, check_classes, read_texts
 from .finetune import FineTuneOptions, Result, Text, class_logits, class_names, class_numbers, classify, open_tokenizer
-from .scores import answer_scores, class_scores, confusion, entities, entity_scores, exact_match, mean_sd, overlap_f1
+from .scores import (
+    answer_scores,
+    class_scores,
+    confusion,
+    entities,
+    entity_scores,
+    exact_match,
+    mean_sd,
+    need_seqeval,
+    overlap_f1,
+)
 from .tagging import Pieces, predict_tags, tag
 
 Task = Literal["classify", "tag", "answer"]
@@ -64,27 +76,33 @@ def finetune(
         test: likewise, labels not needed; is answered at the end.
         model: where to start: a catalogue name ("course", "minilm"), a folder or a hub id.
         task: told by train's ending unless said.
-        columns: what the columns of .tsv and .csv are, if there is no header: id, label, text, pair, - (pass over).
+        columns: what each column of .tsv and .csv is, if no header tells: id, label, text, pair, - (pass over).
         pieces: tagging: label a word's first piece only, or all of them.
         seeds: several runs, one a seed; mean and deviation are reported and the best on dev is kept.
     """
     task = task or task_of(train)
-    if (out / "model" / "task.json").exists():
+    if (out / "metrics.json").exists():  # what is written last
         raise ValueError(f"{out} holds a finished run: name another folder, or delete this one")
-    read = {name: read_data(task, path, columns, name != "test") for name, path in
-            (("train", train), ("dev", dev), ("test", test)) if path is not None}  # fmt: skip
+    check_asked(task, pieces, seeds)
+    recipes = [replace(recipe, seed=seed) for seed in seeds or (recipe.seed,)]
+    read = {"train": read_data(task, train, columns, True)}
+    for name, path in (("dev", dev), ("test", test)):
+        if path is not None:
+            read[name] = read_data(task, path, columns, name == "dev", read["train"].roles)
     labels = say_classes(read) if task == "classify" else ()
-    same_run(out / "run.json", {"train": str(train), "dev": str(dev), "model": model, "task": task, "pieces": pieces,
-                                "columns": list(columns), "options": asdict(recipe)})  # fmt: skip
+    contents = {f"{name}'s sha256": digest(path) for name, path in (("train", train), ("dev", dev)) if path is not None}
+    claim(out, {"train": str(train), "dev": str(dev), **contents, "labels": list(labels), "model": model, "task": task,
+                "pieces": pieces, "columns": list(columns), **asdict(recipe)})  # fmt: skip
     results, score = [], main_score(task, recipe)
-    for seed in seeds or (recipe.seed,):
-        folder = out / f"seed-{seed}"
-        if len(seeds) > 1:
-            print(f"seed {seed}")
-        results.append(run(task, model, read, labels, replace(recipe, seed=seed), folder, pieces))
+    for one in recipes:
+        if len(recipes) > 1:
+            print(f"seed {one.seed}")
+        results.append(run(task, model, read, labels, one, out / f"seed-{one.seed}", pieces))
         print("  ".join(f"{name} {value:.4f}" for name, value in results[-1].scores.items()))
     sign = -1 if score == "loss" else 1
     best = max(results, key=lambda result: sign * result.scores.get(score, 0.0))
+    if task == "classify":
+        best.settings["columns"] = read["train"].roles  # files to predict may lack a header too
     save_result(best, task, out / "model")
     metrics: dict[str, Any] = {"kept": {"seed": best.options.seed, "step": best.kept_step, "by": score}}
     metrics["dev"] = {str(result.options.seed): result.scores for result in results}
@@ -119,7 +137,8 @@ def predict(model: Path, file: Path, /, out: Path = Path("."), columns: tuple[st
         print(f"model: {folder}")
     task, result = load_result(folder)
     out.mkdir(parents=True, exist_ok=True)
-    write_answers(result, task, read_data(task, file, columns, labelled=False), out, file.stem)
+    read = read_data(task, file, columns, False, result.settings.get("columns", ()))
+    write_answers(result, task, read, out, file.stem)
     print(f"answers to {file} are in {out}")
 
 
@@ -132,8 +151,21 @@ def task_of(path: Path) -> Task:
     return ENDINGS[path.suffix.lower()]
 
 
-def read_data(task: Task, path: Path, columns: tuple[str, ...], labelled: bool) -> Read:
-    read = READERS[task](path, columns, labelled) if task == "classify" else READERS[task](path, labelled)
+def check_asked(task: Task, pieces: Pieces, seeds: Sequence[int]) -> None:
+    """Raise ValueError for what can't be done as asked: now rather than after training."""
+    if pieces != "first" and task != "tag":
+        raise ValueError(f"--pieces {pieces} is for words to tag: leave it out")
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"--seeds {' '.join(map(str, seeds))} names one twice: the same run again says nothing new")
+    if task == "tag":
+        need_seqeval()
+
+
+def read_data(task: Task, path: Path, columns: tuple[str, ...], labelled: bool, like: Sequence[str] = ()) -> Read:
+    """like: how the training file's columns were taken, for a file without a header."""
+    if columns and task != "classify":
+        raise ValueError("--columns is for texts to classify: leave it out")
+    read = read_texts(path, columns, labelled, like) if task == "classify" else READERS[task](path, labelled)
     print(f"{path}: {len(read.examples):,} examples" + "".join(f"; {words}" for words in read.said))
     return read
 
@@ -148,6 +180,18 @@ def say_classes(read: dict[str, Read]) -> tuple[str, ...]:
     table = ", ".join(f"{name!r} is class {k} ({n:,})" for k, (name, n) in enumerate(zip(labels, counts, strict=True)))
     print(f"labels: {table}")
     return labels
+
+
+def claim(out: Path, about: dict) -> None:
+    """Raise ValueError if the folder belongs to another run. As long as nothing is learned, it belongs to none."""
+    if not any(out.glob("seed-*/state.safetensors")):
+        (out / "run.json").unlink(missing_ok=True)
+    same_run(out / "run.json", about)
+
+
+def digest(path: Path) -> str:
+    """Tells whether a file is still the same, in half as many digits as SHA-256 has."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
 def same_run(path: Path, about: dict) -> None:
@@ -250,10 +294,12 @@ def write_classes(result: Result, read: Read, out: Path, name: str) -> dict[str,
         verdict = f"{probabilities[i].max():.4f}", result.labels[said[i]], result.labels[gold[i]]
         rows.append([read.ids[i], *verdict, texts[i].text, texts[i].pair or ""])
     write_rows(out / f"{name}_errors.tsv", rows)
-    table = confusion(gold, said, len(result.labels))
-    confusion_picture(table, result.labels, f"{name}: {table.trace()} of {len(texts)} right").savefig(
-        out / f"{name}_confusion.png", dpi=100
-    )
+    if importlib.util.find_spec("matplotlib"):  # a bare GPU machine may lack it
+        table = confusion(gold, said, len(result.labels))
+        title = f"{name}: {table.trace()} of {len(texts)} right"
+        confusion_picture(table, result.labels, title).savefig(out / f"{name}_confusion.png", dpi=100)
+    else:
+        print(f"no {name}_confusion.png: matplotlib is not installed")
     return class_scores(gold, said, len(result.labels))
 
 
@@ -282,6 +328,9 @@ def confusion_picture(table: np.ndarray, labels: Sequence[str], title: str):
 
 
 def write_tags(result: Result, read: Read, out: Path, name: str) -> dict[str, float]:
+    known = all(sentence.tags is not None for sentence in read.examples)
+    if known:
+        need_seqeval()
     found = predict_tags(result, [sentence.words for sentence in read.examples])
     lines, errors = [], []
     rows: list[list[Any]] = [["sentence", "start", "end", "type", "probability", "words"]]
@@ -298,15 +347,22 @@ def write_tags(result: Result, read: Read, out: Path, name: str) -> dict[str, fl
             ]
     write_whole(out / f"{name}_tags.conll", "".join(lines).encode())
     write_rows(out / f"{name}_entities.tsv", rows)
-    if any(sentence.tags is None for sentence in read.examples):
+    if not known:
         return {}
-    from seqeval.metrics import classification_report
-
     gold, predicted = [sentence.tags for sentence in read.examples], [tags for tags, _ in found]
     write_rows(out / f"{name}_errors.tsv", [["sentence", "error", "type", "entity", "words"], *errors])
-    report = classification_report(gold, predicted, digits=3, zero_division=0)
+    report = entity_report(gold, predicted)
     write_whole(out / f"{name}_report.txt", f"Entities of {name}, by seqeval\n\n{report}".encode())
     return entity_scores(gold, predicted)
+
+
+def entity_report(gold: list[list[str]], predicted: list[list[str]]) -> str:
+    """A row a type of entity. seqeval makes none where there is no type."""
+    from seqeval.metrics import classification_report
+
+    if not any(entities(tags) for tags in (*gold, *predicted)):
+        return "no entity in truth or answers\n"
+    return classification_report(gold, predicted, digits=3, zero_division=0)
 
 
 def write_spans(result: Result, read: Read, out: Path, name: str) -> dict[str, float]:

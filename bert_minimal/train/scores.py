@@ -3,6 +3,7 @@
 Classes are whole numbers here, tags are strings as in CoNLL files, answers are strings.
 """
 
+import importlib.util
 import math
 import re
 import string
@@ -64,6 +65,12 @@ def entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
         if prefix in ("B", "I") and not goes_on:
             kind, start = name, at
     return found
+
+
+def need_seqeval() -> None:
+    """Raise ValueError if entities can't be scored here: to be asked before an hour of training, not after."""
+    if not importlib.util.find_spec("seqeval"):
+        raise ValueError("entities are scored by seqeval, which is not installed: pip install seqeval")
 
 
 def entity_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -38,6 +38,7 @@ from .finetune import (
     fit,
     lay_out,
     open_start,
+    refuse_options,
     stream_of,
     to_device,
 )
@@ -74,6 +75,7 @@ def tag(
     Result.labels are the tags, O first. Raises ValueError for tags that can't be, naming the sentence, and
     TrainingStopped when memory is short or training diverges.
     """
+    refuse_options(options, "long pool", "in tagging, where long sentences are read in parts")
     options = replace(options, max_length=options.max_length or 128)
     for what, sentences in (("training sentence", train_sentences), ("dev sentence", dev_sentences)):
         for at, sentence in enumerate(sentences):

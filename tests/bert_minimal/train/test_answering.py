@@ -144,6 +144,11 @@ def test_the_best_window_answers_and_the_least_sure_of_nothing_counts(tiny):
     assert decide(found, {"may_be_empty": False, "threshold": found.gap - 1}) == found
 
 
+def test_no_questions_are_refused(tiny):
+    with pytest.raises(ValueError, match="no training examples"):
+        answer(tiny, [], options=FAST)
+
+
 def test_threshold_is_chosen_by_f1():
     spans = [Answer("x", 1.0, 0, 1, gap) for gap in (-3.0, -1.0, 2.0)]
     assert -3 < threshold_for(spans, [["x"], [], []]) < -1
@@ -180,7 +185,7 @@ def test_a_long_question_is_cut_and_leaves_room(tiny):
     ("question", "options", "says"),
     [
         (Question("q7", "who?", "Anna was warm", (("Anna", 1),)), FAST, "q7: at character 1 stands 'nna ', not 'Anna'"),
-        (Question("q7", "who?", "Anna", (("Anna", 0),)), replace(FAST, max_length=5), "max_length 5 leaves no room"),
+        (Question("q7", "who?", "Anna", (("Anna", 0),)), replace(FAST, max_length=5), "--max-length 5 leaves no room"),
         (Question("q7", "who?", " "), FAST, "no word in its passage"),
         (Question("q7", "who?", "a \u200b b", (("\u200b", 2),)), FAST, "sees nothing in its answer"),
     ],
@@ -188,3 +193,9 @@ def test_a_long_question_is_cut_and_leaves_room(tiny):
 def test_what_cannot_be_is_refused(tiny, question, options, says):
     with pytest.raises(ValueError, match=says):
         windows_of(WordPiece.from_pretrained(tiny), question, options)
+
+
+@pytest.mark.parametrize("option", [{"long": "windows"}, {"pool": "max"}, {"class_weights": True}])
+def test_options_without_a_use_are_refused(tiny, option):
+    with pytest.raises(ValueError, match="would change nothing for questions"):
+        answer(tiny, questions(3, 0), options=replace(FAST, **option))

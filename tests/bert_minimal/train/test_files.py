@@ -51,6 +51,30 @@ def test_what_was_guessed_or_passed_over_is_said(tmp_path):
     assert read_texts(write(tmp_path, "b.tsv", "text\tlabel\tgenre\na\t1\tx\n")).said == ["columns passed over: genre"]
 
 
+def test_keys_of_all_rows_count(tmp_path):
+    """Whatever row 1 has; what is not used is said, as it is of columns."""
+    late = write(tmp_path, "a.jsonl", '{"text": "a", "score": 2}\n{"text": "b", "label": "x", "id": 7, "url": null}\n')
+    read = read_texts(late, labelled=False)
+    assert read.examples == [Text("a"), Text("b", "x")]
+    assert read.ids == ["0", "7"]
+    assert read.said == ["keys passed over: score, url"]
+    assert read_texts(late, ("id", "text"), labelled=False).said[1:] == ["its keys say what is what, not --columns"]
+    with pytest.raises(Malformed, match="line 1: 'label' is missing"):
+        read_texts(late)
+
+
+def test_a_label_to_be_found_may_be_null(tmp_path):
+    path = write(tmp_path, "a.jsonl", '{"text": "a", "label": null}\n{"text": "b", "label": 1}\n')
+    assert read_texts(path, labelled=False).examples == [Text("a"), Text("b", "1")]
+    with pytest.raises(Malformed, match="line 1: 'label' is NoneType"):
+        read_texts(path)
+
+
+def test_a_text_may_be_as_long_as_a_book(tmp_path):
+    book = "a lamp, " * 30_000
+    assert read_texts(write(tmp_path, "a.csv", f'text,label\n"{book}",1\n')).examples == [Text(book.strip(), "1")]
+
+
 def test_pairs(tmp_path):
     by_name = read_texts(write(tmp_path, "a.tsv", "index\tquestion\tsentence\tlabel\n7\twho ?\tAnna .\tyes\n"))
     assert by_name.examples == [Text("who ?", "yes", "Anna .")]
@@ -80,10 +104,40 @@ def test_other_files_to_predict(tmp_path):
     assert kept.examples == [Text("a lamp", "x"), Text("a boat")]
 
 
+def test_without_a_header_a_file_is_read_as_training_was(tmp_path):
+    train = read_texts(write(tmp_path, "train.tsv", "1\ta lamp\n0\ta boat\n1\ta door\n"))
+    path = write(tmp_path, "test.tsv", "1\tthe lamp\n1\tthe boat\n")
+    test = read_texts(path, labelled=False, like=train.roles)
+    assert test.examples == [Text("the lamp", "1"), Text("the boat", "1")]
+    assert test.said == ["no header; the columns are taken as label, text, as in training"]
+    with pytest.raises(Malformed, match=r"no telling what the 2 columns are .*--columns"):
+        read_texts(path, labelled=False)  # a pair, or a text and its label?
+    one = read_texts(write(tmp_path, "one.tsv", "a lamp\na boat\n"), labelled=False, like=train.roles)
+    assert one.examples == [Text("a lamp"), Text("a boat")]
+
+
+@pytest.mark.parametrize("header", ["tweet\tlabel", "label\tmessage", "id\tmessage"])
+def test_a_header_of_which_no_name_is_a_texts_is_no_example(tmp_path, header):
+    roles = tuple("text" if name in ("tweet", "message") else name for name in header.split("\t"))
+    path = write(tmp_path, "a.tsv", f"{header}\nx\ta lamp\nz\ta boat\nz\ta door\n")
+    with pytest.raises(Malformed, match=r"line 1: a header in which no column .*--columns label text"):
+        read_texts(path, labelled=False)
+    read = read_texts(path, roles, labelled=False)
+    assert len(read.examples) == 3
+    assert read.said == [f"line 1 is taken as a header: {', '.join(header.split(chr(9)))}"]
+
+
+def test_a_class_may_be_called_like_a_column(tmp_path):
+    path = write(tmp_path, "a.tsv", "target\ta lamp\nother\ta boat\ntarget\ta door\n")
+    assert read_texts(path).examples == read_texts(path, ("label", "text")).examples
+    assert len(read_texts(path).examples) == 3
+
+
 def test_columns_can_be_said(tmp_path):
     path = write(tmp_path, "a.tsv", "1\t2\tlamp\n2\t2\tboat\n")
     assert read_texts(path, ("label", "-", "text")).examples == [Text("lamp", "1"), Text("boat", "2")]
-    for columns, says in ((("label", "words"), "one of them"), (("text", "-"), 'no "label"')):
+    for columns, says in ((("label", "words"), "one of them"), (("text", "-"), 'no "label"'),
+                          (("label", "text", "text"), 'text twice; .*"pair"')):  # fmt: skip
         with pytest.raises(ValueError, match=says):
             read_texts(path, columns)
 

@@ -18,6 +18,7 @@ from bert_minimal.train.finetune import (
     balanced,
     class_logits,
     class_names,
+    class_numbers,
     classify,
     encode_texts,
     open_start,
@@ -25,6 +26,8 @@ from bert_minimal.train.finetune import (
     text_logits,
 )
 from bert_minimal.train.loop import TrainingStopped
+from bert_minimal.variants import DistilBertConfig
+from bert_minimal.wordpiece import SPECIAL
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 FAST = FineTuneOptions(epochs=6, batch=8, learning_rate=3e-3, max_length=16)
@@ -109,6 +112,18 @@ def test_random_takes_sizes_and_pieces_only(tiny):
     assert fresh.config == learned.config
     assert not torch.equal(fresh.bert.embeddings.word, learned.bert.embeddings.word)
     assert torch.equal(learned.bert.embeddings.word, Bert.from_pretrained(tiny).embeddings.word)
+
+
+def test_random_starts_from_every_family(tiny, tmp_path):
+    sizes = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
+    tokenizer = WordPiece.from_pretrained(tiny)
+    config = DistilBertConfig(vocab_size=len(tokenizer), max_position_embeddings=64, **sizes)
+    SequenceClassifier(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    _, fresh = open_start(SequenceClassifier, tmp_path, replace(FAST, random=True))
+    _, learned = open_start(SequenceClassifier, tmp_path, FAST)
+    assert fresh.config == learned.config
+    assert [name for name, _ in fresh.named_parameters()] == [name for name, _ in learned.named_parameters()]
 
 
 def test_accumulation_changes_nothing_but_memory(tiny):
@@ -246,6 +261,27 @@ def test_labels_in_order():
     assert class_names([Text("", "10"), Text("", "9"), Text("", "x"), Text("", "-1")]) == ("-1", "9", "10", "x")
 
 
+def test_names_of_classes_may_be_numbers():
+    """What a label means does not change from text to text, nor from training to dev."""
+    some = [Text("", k) for k in range(5)]
+    assert class_numbers(some, ("1", "2", "3", "4", "5"), "text") == [0, 1, 2, 3, 4]
+    assert class_numbers(some[1:3], ("1", "2"), "text") == [0, 1]
+    assert class_numbers(some[1:2], ("1", "2"), "text", some[:1]) == [1]
+    assert class_numbers([Text("", "2"), Text("", 1)], ("1", "2"), "text") == [1, 0]
+    for wrong in ([Text("", "a"), Text("", 1)], [Text("", 0), Text("", 1), Text("", 2)], [Text("", -1)]):
+        with pytest.raises(ValueError, match="has the label"):
+            class_numbers(wrong, ("a", "b"), "text")
+
+
+@pytest.mark.parametrize(("count", "options", "fits"), [(100, (8, 8), 4), (5, (4, 4), 2)])
+def test_no_part_of_a_batch_is_empty(tiny, count, options, fits):
+    batch, accumulate = options
+    options = replace(FAST, epochs=1, batch=batch, accumulate=accumulate)
+    with pytest.raises(ValueError, match=f"take --accumulate {fits}$"):
+        classify(tiny, TRAIN[:1] * count, labels=("bad", "good"), options=options)
+    classify(tiny, TRAIN[:1] * count, labels=("bad", "good"), options=replace(options, accumulate=fits))
+
+
 def test_short_memory_is_answered_with_three_things(tiny, monkeypatch):
     def hungry(*arguments):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 PiB")
@@ -253,7 +289,7 @@ def test_short_memory_is_answered_with_three_things(tiny, monkeypatch):
     monkeypatch.setattr(ClassObjective, "losses", hungry)
     with pytest.raises(TrainingStopped) as stopped:
         classify(tiny, TRAIN, options=FAST)
-    for advice in ("accumulate=2", "max_length=8", "smaller model", "frozen=True"):
+    for advice in ("--accumulate 2", "--max-length 8", "smaller --model", "--frozen", "FineTuneOptions"):
         assert advice in str(stopped.value)
 
 
@@ -279,17 +315,38 @@ def test_other_errors_stay_what_they_are(tiny, monkeypatch):
         (lambda s: classify(s, TRAIN, [Text("a", "ugly")]), "dev text 0 has the label 'ugly'; the classes are bad"),
         (lambda s: classify(s, [*TRAIN, Text("a")], labels=("bad", "good")), "training text 64 has the label None"),
         (lambda s: classify(s, [Text("a", 2)], labels=("bad", "good")), "label 2"),
-        (lambda s: classify(s, TRAIN, options=FineTuneOptions()), "tiny.* has 64 positions"),
-        (lambda s: classify(s, TRAIN, DEV, options=replace(FAST, best_by="bleu")), "the scores here are accuracy"),
+        (
+            lambda s: classify(s, TRAIN, options=FineTuneOptions()),
+            "--max-length is 128, but .*tiny.* has 64 positions: lower it; --long windows",
+        ),
+        (
+            lambda s: classify(s, TRAIN, DEV, options=replace(FAST, best_by="bleu")),
+            "--best-by is 'bleu'; the scores here are accuracy",
+        ),
         (lambda s: FineTuneOptions(batch=32, accumulate=3), "does not split"),
         (lambda s: FineTuneOptions(max_length=2), "one piece"),
         (lambda s: FineTuneOptions(epochs=0), "epochs is 0"),
+        (lambda s: FineTuneOptions(epochs=float("inf")), "epochs is inf"),
+        (lambda s: FineTuneOptions(warmup=100), "--warmup is 100; it has to be a share of the steps"),
+        (lambda s: FineTuneOptions(patience=-3), "--patience is -3; it has to be 0 or above"),
+        (lambda s: FineTuneOptions(evaluate_every=-1), "--evaluate-every is -1"),
+        (lambda s: FineTuneOptions(precision="fp8"), "--precision is 'fp8'; it has to be one of"),
+        (lambda s: FineTuneOptions(long="x"), "--long is 'x'"),
+        (lambda s: FineTuneOptions(pool="min"), "--pool is 'min'"),
+        (lambda s: classify(s, TRAIN, options=replace(FAST, pool="max")), "--pool max .* without --long windows"),
         (lambda s: classify(s, TRAIN[:2], labels=("bad", "good"), options=replace(FAST, accumulate=4)), "4 parts"),
     ],
 )
 def test_what_cannot_be_is_refused(tiny, call, says):
     with pytest.raises(ValueError, match=says):
         call(tiny)
+
+
+@pytest.mark.parametrize("start", ["tpyo", "no/such/folder", "owner--name"])
+def test_a_start_that_does_not_exist_is_said_to_be_none(start, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(FileNotFoundError, match=rf"{start} is no folder and no catalogue name \(course, .*minilm"):
+        finetune.find_start(start)
 
 
 def test_a_tensorflow_checkpoint_is_refused_with_the_way_out(tmp_path):
@@ -307,6 +364,12 @@ def test_a_cased_vocabulary_stays_cased(tmp_path):
     cased.save_pretrained(tmp_path)
     (tmp_path / "tokenizer_config.json").unlink()
     assert finetune.open_tokenizer(tmp_path).tokenize("Paris") != finetune.open_tokenizer(tmp_path).tokenize("paris")
+
+
+def test_what_a_tokenizer_says_of_itself_holds(tmp_path):
+    """Lower-casing, though one piece has a capital: a vocabulary may have such, never to be used."""
+    WordPiece([*SPECIAL, "paris", "Paris"]).save_pretrained(tmp_path)
+    assert finetune.open_tokenizer(tmp_path).tokenize("Paris") == ["paris"]
 
 
 def test_the_cased_vocabulary_of_bert_comes_alone_and_stays_cased(real_data):

@@ -1,5 +1,6 @@
 """finetune and predict from the command line, on a tiny model: the files they leave, and what they refuse."""
 
+import importlib.util
 import json
 
 import numpy as np
@@ -108,6 +109,18 @@ def test_the_numbering_of_labels_is_said(tiny, files, tmp_path, capsys):
     assert "no header; the columns are taken as text, label" in printed
 
 
+def test_test_files_without_a_header_are_read_as_training_was(tiny, tmp_path, capsys):
+    for name, some in (("train", TRAIN), ("test", DEV)):
+        (tmp_path / f"{name}.tsv").write_text("".join(f"{text.label}\t{text.text}\n" for text in some))
+    train, test, out = (str(tmp_path / name) for name in ("train.tsv", "test.tsv", "run"))
+    main(["finetune", out, "--train", train, "--test", test, "--model", str(tiny), *FAST])
+    scores = json.loads((tmp_path / "run" / "metrics.json").read_text())["test"]
+    assert scores["accuracy"] > 0.8
+    capsys.readouterr()
+    main(["predict", out, test, "--out", str(tmp_path)])
+    assert f"accuracy {scores['accuracy']:.4f}" in capsys.readouterr().out
+
+
 def test_tags_from_files_to_answers(tiny, tmp_path, capsys):
     dev = sentences(30, 1)
     train, dev_file = conll_file(tmp_path / "train.conll", sentences(80, 0)), conll_file(tmp_path / "dev.conll", dev)
@@ -166,13 +179,68 @@ def test_a_broken_run_goes_on_and_another_is_refused(tiny, files, tmp_path, monk
         main(arguments)
     monkeypatch.undo()
     assert (out / "seed-0" / "state.safetensors").exists()
-    with pytest.raises(SystemExit, match="belongs to another run: options was"):
+    with pytest.raises(SystemExit, match=r"belongs to another run: epochs was 4\.0, now 5\.0\. Name"):
         main([*arguments, "--epochs", "5"])
+    assert not (out / "metrics.json").exists()
     main(arguments)
     rows = [json.loads(line) for line in (out / "seed-0" / "log.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == sorted({row["step"] for row in rows})
     with pytest.raises(SystemExit, match="holds a finished run"):
         main(arguments)
+
+
+def test_what_was_only_checked_locks_no_folder(tiny, files, tmp_path):
+    out = tmp_path / "run"
+    arguments = ["finetune", str(out), "--train", str(files / "train.tsv"), *FAST, "--epochs", "1"]
+    with pytest.raises(SystemExit):
+        main([*arguments, "--model", str(tmp_path / "tpyo")])
+    main([*arguments, "--model", str(tiny)])
+    assert (out / "metrics.json").exists()
+
+
+def test_a_run_does_not_go_on_with_other_data(tiny, tmp_path, monkeypatch):
+    out, train = tmp_path / "run", texts_file(tmp_path / "train.tsv", TRAIN)
+    arguments = ["finetune", str(out), "--train", train, "--model", str(tiny), *FAST, "--epochs", "1"]
+    monkeypatch.setattr(finetune_command, "save_result", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        main(arguments)
+    texts_file(tmp_path / "train.tsv", TRAIN[1:])
+    with pytest.raises(SystemExit, match=r"belongs to another run: train's sha256 was [0-9a-f]*, now [0-9a-f]*. Name"):
+        main(arguments)
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """A machine without the library of this name."""
+    find = importlib.util.find_spec
+    return lambda name: monkeypatch.setattr(importlib.util, "find_spec", lambda n: None if n == name else find(n))
+
+
+def test_without_matplotlib_a_run_ends_without_a_picture(tiny, files, tmp_path, without, capsys):
+    without("matplotlib")
+    out, (train, dev) = tmp_path / "run", (str(files / f"{name}.tsv") for name in ("train", "dev"))
+    main(["finetune", str(out), "--train", train, "--dev", dev, "--model", str(tiny), *FAST, "--epochs", "1"])
+    assert "no dev_confusion.png: matplotlib is not installed" in capsys.readouterr().out
+    assert (out / "metrics.json").exists()
+
+
+def test_without_seqeval_tagging_does_not_begin(tiny, tmp_path, without):
+    without("seqeval")
+    train = conll_file(tmp_path / "train.conll", sentences(8, 0))
+    with pytest.raises(SystemExit, match="pip install seqeval"):
+        main(["finetune", str(tmp_path / "run"), "--train", train, "--model", str(tiny), *FAST])
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_in_which_nobody_has_a_name_is_scored(tiny, tmp_path, monkeypatch):
+    train, dev = conll_file(tmp_path / "train.conll", sentences(8, 0)), tmp_path / "dev.conll"
+    dev.write_text("the O\nlamp O\n")
+    nothing = lambda result, some: [(["O"] * len(words), [1.0] * len(words)) for words in some]  # noqa: E731
+    monkeypatch.setattr(finetune_command, "predict_tags", nothing)
+    out = tmp_path / "run"
+    main(["finetune", str(out), "--train", train, "--dev", str(dev), "--model", str(tiny), *FAST])
+    assert "no entity in truth or answers" in (out / "dev_report.txt").read_text()
+    assert (out / "metrics.json").exists()
 
 
 def test_the_newest_model_is_found(finished, tmp_path):
@@ -193,6 +261,9 @@ def test_the_newest_model_is_found(finished, tmp_path):
         (["finetune", "run", "--train", "nowhere.tsv"], "nowhere.tsv"),
         (["finetune", "run", "--train", "train.tsv", "--dev", "odd.tsv"], "odd.tsv, line 2: the label 'ugly'"),
         (["finetune", "run", "--train", "half.tsv"], "half.tsv, line 3: 1 columns"),
+        (["finetune", "run", "--train", "train.tsv", "--seeds", "0", "0"], "--seeds 0 0 names one twice"),
+        (["finetune", "run", "--train", "train.tsv", "--pieces", "all"], "--pieces all is for words to tag"),
+        (["finetune", "run", "--train", "train.json", "--columns", "text"], "--columns is for texts to classify"),
         (["predict", ".", "train.tsv"], "no fine-tuned model in"),
         (["predict", "nowhere", "train.tsv"], "no such folder"),
     ],

@@ -131,3 +131,9 @@ def test_saved_and_opened_again(tiny, tmp_path):
 def test_what_cannot_be_is_refused(tiny, train, says):
     with pytest.raises(ValueError, match=says):
         tag(tiny, train, options=FAST)
+
+
+@pytest.mark.parametrize("option", [{"long": "windows"}, {"pool": "max"}])
+def test_options_without_a_use_are_refused(tiny, option):
+    with pytest.raises(ValueError, match="would change nothing in tagging"):
+        tag(tiny, TRAIN, options=replace(FAST, **option))
