@@ -7,14 +7,15 @@
 
     python -m bert_minimal evaluate my-model/model                  # both accuracies on documents held out
 
-The folder gets the prepared texts (corpus/), log.jsonl, state.safetensors, from which a run that was broken off
-goes on, and at the end the model itself (model/), for `Bert.from_pretrained` and for transformers, and
-curves.png.
+The folder gets the prepared texts (corpus/), run.json and command.txt (what was asked for), log.jsonl,
+state.safetensors, from which a run that was broken off goes on, and at the end the model itself (model/), for
+`Bert.from_pretrained` and for transformers, and curves.png.
 """
 
 import importlib.util
 import json
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from ..wordpiece import WordPiece
 from . import loop
 from .corpus import Corpus, PairBatches, loader, prepare, read_documents, split_held_out
 from .finetune import find_start
+from .finetune_command import same_run
 from .loop import TrainOptions, choose_precision, distributed, rank_and_world, start_processes, train
 from .metrics import count_parameters, draw_curves, measured_peak, training_flops
 from .pairs import order_at, pair_at
@@ -200,16 +202,15 @@ def pretrain(
         print(plan(chosen, device, precision, recipe == "paper", save_memory))
         return
     rank, world = rank_and_world()
-    if rank == 0:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "command.txt").write_text(" ".join([Path(sys.executable).name, *sys.argv]) + "\n")
-        (out / "recipe.json").write_text(json.dumps(asdict(chosen), indent=2) + "\n")
-        if corpus is None:
-            prepare_texts(text, out / "corpus", chosen.vocabulary, chosen.documents)
+    if rank == 0 and corpus is None:
+        prepare_texts(text, out / "corpus", chosen.vocabulary, chosen.documents)
     if distributed():
         dist.barrier()
     folder = corpus or out / "corpus"
     learn, held = Corpus(folder / "learn"), Corpus(folder / "held-out")
+    if rank == 0:  # not before: a command whose texts can't be read shall leave no mark
+        others = dict(text=list(text), corpus=str(corpus), task=task, whole_words=whole_words)
+        mark_run(out, chosen, **others, precision=precision, seed=seed)
     chosen = replace(chosen, vocabulary=len(learn.tokenizer()))
     torch.manual_seed(seed)
     model = PreTraining(chosen.config()).to(device)
@@ -302,6 +303,14 @@ def evaluate(
         corpus = prepare(held, WordPiece.from_pretrained(folder), Path(kept))
         print(f"{len(corpus):,} documents, {corpus.index['tokens']:,} pieces, sequences of {length}")
         print_scores(once_through(loaded.to(device), PairBatches(corpus, sequences, length, seed)))
+
+
+def mark_run(out: Path, recipe: Recipe, **options: Any) -> None:
+    """run.json, by which the folder is known again, and command.txt. Raises ValueError if it is another run's."""
+    numbers = json.loads(json.dumps(asdict(recipe)))  # as they will be read: lists, not tuples
+    same_run(out / "run.json", {**numbers, **options})
+    command = [Path(sys.executable).name, "-m", "bert_minimal", *sys.argv[1:]]
+    (out / "command.txt").write_text(shlex.join(command) + "\n", encoding="utf-8")
 
 
 def scaled(recipe: Recipe, scale: float, steps: int | None) -> Recipe:

@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import shlex
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -125,8 +127,6 @@ def test_same_seed_same_batch(corpus):
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_phases(corpus, mixed):
-    from dataclasses import replace
-
     recipe = replace(PRESETS["t4"], sequences=8, steps=200, phases=((0.75, 16), (0.25, 64)), mixed=mixed)
     data = PhasedBatches(corpus, recipe, 0, False, pair_at)
     lengths = [data[step]["longest"].shape[0] for step in range(200)]
@@ -190,19 +190,62 @@ def test_the_plan_of_the_paper():
         assert count_parameters(Bert(PAPER.config())) == 109_482_240
 
 
-def test_the_command_from_text_to_model(tmp_path, monkeypatch, capsys):
-    text = tmp_path / "text.txt"
-    text.write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS))
-    monkeypatch.setattr("sys.argv", ["pretrain", "out"])
-    out = tmp_path / "out"
-    pretrain(out, text=(str(text),), steps=40, sequences=4, preset="laptop", dry_run=True)
-    assert "operations" in capsys.readouterr().out
-    assert not out.exists()
-    from dataclasses import replace
+@pytest.fixture
+def text(tmp_path) -> str:
+    """The documents in one file, in a folder whose name has to be quoted."""
+    folder = tmp_path / "my texts"
+    folder.mkdir()
+    (folder / "text.txt").write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS))
+    return str(folder / "text.txt")
 
+
+@pytest.fixture
+def small_laptop(monkeypatch):
+    """A preset that trains in seconds."""
     small = replace(PRESETS["laptop"], vocabulary=150, layers=1, width=64, heads=2)
     monkeypatch.setitem(PRESETS, "laptop", small)
-    pretrain(out, text=(str(text),), steps=40, sequences=4)
+
+
+def test_a_run_started_otherwise_is_refused_and_leaves_all_as_it_was(tmp_path, text, small_laptop, monkeypatch):
+    out, other = tmp_path / "out", tmp_path / "other.txt"
+    other.write_text("\n\n\n".join("\n\n".join(d) for d in reversed(DOCUMENTS)))
+    arguments = ["pretrain", str(out), "--text", text, "--steps", "3", "--sequences", "2"]
+    monkeypatch.setattr("sys.argv", ["bert_minimal/__main__.py", *arguments])
+    main(arguments)
+    before = {name: (out / name).read_bytes() for name in ("run.json", "command.txt", "log.jsonl", "state.safetensors")}
+    changes = ["--text", str(other)], ["--sequences", "4"], ["--task", "sentence-order"], ["--whole-words"]
+    for changed in (*changes, ["--seed", "1"], ["--corpus", str(out / "corpus")]):
+        monkeypatch.setattr("sys.argv", ["bert_minimal/__main__.py", *arguments, *changed])
+        with pytest.raises(SystemExit, match=f"belongs to another run: {changed[0][2:].replace('-', '_')} was"):
+            main([*arguments, *changed])
+    assert all((out / name).read_bytes() == content for name, content in before.items())
+    main(arguments)
+
+
+def test_command_txt_can_be_run(tmp_path, text, small_laptop, monkeypatch):
+    arguments = ["pretrain", str(tmp_path / "out"), "--text", text, "--steps", "1", "--sequences", "2"]
+    monkeypatch.setattr("sys.argv", ["bert_minimal/__main__.py", *arguments])
+    main(arguments)
+    _, *command = shlex.split((tmp_path / "out" / "command.txt").read_text())
+    assert command == ["-m", "bert_minimal", *arguments]
+
+
+def test_a_command_whose_text_is_not_there_leaves_no_mark(tmp_path, text, small_laptop):
+    """Put right, it starts."""
+    arguments = ["pretrain", str(tmp_path / "out"), "--steps", "1", "--sequences", "2", "--text"]
+    with pytest.raises(SystemExit, match="no text at"):
+        main([*arguments, "nowhere.txt"])
+    assert not (tmp_path / "out").exists()
+    main([*arguments, text])
+
+
+def test_the_command_from_text_to_model(tmp_path, text, small_laptop, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["pretrain", "out"])
+    out = tmp_path / "out"
+    pretrain(out, text=(text,), steps=40, sequences=4, preset="laptop", dry_run=True)
+    assert "operations" in capsys.readouterr().out
+    assert not out.exists()
+    pretrain(out, text=(text,), steps=40, sequences=4)
     model = PreTraining.from_pretrained(out / "model")
     assert len(WordPiece.from_pretrained(out / "model")) == model.config.vocab_size
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
