@@ -297,8 +297,7 @@ def evaluate(
     loaded: Any = PreTraining.from_pretrained(folder)
     if loaded.loaded.fresh:
         raise ValueError(f"{model} was saved without {', '.join(loaded.loaded.fresh)}: only noise could be measured")
-    sources = [[document for document in read_documents(source) if document] for source in text]
-    held = [document for source in sources for document in split_held_out(source, HELD_OUT_ONE_IN)[1]]
+    _, held = split_texts(text)
     with tempfile.TemporaryDirectory() as kept:
         corpus = prepare(held, WordPiece.from_pretrained(folder), Path(kept))
         print(f"{len(corpus):,} documents, {corpus.index['tokens']:,} pieces, sequences of {length}")
@@ -330,6 +329,19 @@ def prepare_texts(sources: tuple[str, ...], folder: Path, pieces: int | WordPiec
     """
     if all((folder / part / "index.json").exists() for part in ("learn", "held-out")):
         return
+    learn, held = split_texts(sources, most)
+    if isinstance(pieces, int):
+        print(f"learning {pieces:,} pieces from {len(learn):,} documents")
+        pieces = WordPiece.train((p for d in learn for p in d), pieces, rule="frequency")
+    prepare(held, pieces, folder / "held-out")
+    prepare(learn, pieces, folder / "learn")
+
+
+def split_texts(sources: tuple[str, ...], most: int | None = None) -> tuple[list, list]:
+    """-> (documents to learn from, held-out ones): two each at least, since a random B is from another document.
+
+    most: documents to read, of all sources together. Raises ValueError if there are too few.
+    """
     learn, held = [], []
     for source in sources:
         documents = [document for document in read_documents(source) if document]
@@ -339,13 +351,11 @@ def prepare_texts(sources: tuple[str, ...], folder: Path, pieces: int | WordPiec
             raise ValueError(f"{source} has {len(documents)} document(s); at least three are needed, one held out")
         some, others = split_held_out(documents, HELD_OUT_ONE_IN)
         learn, held = learn + some, held + others
+    if len(learn) + len(held) < 4:
+        raise ValueError(f"{sources[0]} has three documents; a fourth is needed, since two are held out")
     if len(held) < 2:
-        held.append(learn.pop())  # a random B has to come from another document there, too
-    if isinstance(pieces, int):
-        print(f"learning {pieces:,} pieces from {len(learn):,} documents")
-        pieces = WordPiece.train((p for d in learn for p in d), pieces, rule="frequency")
-    prepare(held, pieces, folder / "held-out")
-    prepare(learn, pieces, folder / "learn")
+        held.append(learn.pop())
+    return learn, held
 
 
 def save_model(model: PreTraining, tokenizer: WordPiece, folder: Path, half: bool = False) -> None:

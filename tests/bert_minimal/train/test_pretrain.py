@@ -18,7 +18,16 @@ from bert_minimal.train.corpus import Corpus, PairBatches, prepare, read_documen
 from bert_minimal.train.loop import evaluate
 from bert_minimal.train.metrics import count_parameters, training_flops
 from bert_minimal.train.pairs import pair_at
-from bert_minimal.train.pretrain import PAPER, PRESETS, PhasedBatches, PreTrainingObjective, plan, pretrain, save_model
+from bert_minimal.train.pretrain import (
+    PAPER,
+    PRESETS,
+    PhasedBatches,
+    PreTrainingObjective,
+    plan,
+    pretrain,
+    save_model,
+    split_texts,
+)
 from bert_minimal.train.pretrain import evaluate as evaluate_saved
 from bert_minimal.wordpiece import WordPiece
 
@@ -162,6 +171,21 @@ def test_held_out_documents():
     learn, held = split_held_out(["only", "three", "books"], 50)
     assert len(held) >= 1
     assert len(learn) >= 1
+
+
+def test_a_small_text_has_two_held_out_documents_for_training_and_for_measuring(tmp_path):
+    text = tmp_path / "text.txt"
+    for many in (4, 20):
+        text.write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS[:many]))
+        learn, held = split_texts((str(text),))
+        assert len(held) == 2
+        assert sorted(learn + held) == sorted(DOCUMENTS[:many])
+    tokenizer = WordPiece.train((p for d in DOCUMENTS for p in d), 150)
+    save_model(PreTraining(BertConfig.preset("tiny", vocab_size=len(tokenizer))), tokenizer, tmp_path / "model")
+    evaluate_saved(str(tmp_path / "model"), (str(text),), length=32, sequences=4)
+    text.write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS[:3]))
+    with pytest.raises(ValueError, match="a fourth is needed"):
+        split_texts((str(text),))
 
 
 def test_read_documents(tmp_path):
