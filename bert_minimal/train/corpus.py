@@ -31,6 +31,7 @@ from .pairs import fit, order_at, pair_at, split_sentences, target_length
 
 SHARD_TOKENS = 100_000_000
 TEXTS_AT_ONCE = 2_000  # documents handed to the Rust tokenizer together
+SHORTEST = 5  # pieces of a pair: [CLS], two times [SEP], and one for each segment
 LONGEST = 128  # pieces; a longer "sentence" (verse, lists, text without full stops) is cut there
 GOLDEN = 11400714819323198485  # 2^64 / golden ratio, odd: its multiples mod 2^64 are spread evenly
 
@@ -139,6 +140,25 @@ def write_whole(path: Path, data: bytes) -> None:
     os.replace(aside, path)
 
 
+# ---- what is asked for
+
+
+def at_least(least: int, **options: float) -> None:
+    """Raises ValueError if one of these options is less."""
+    for name, value in options.items():
+        if value < least:
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least {least}")
+
+
+def check_batches(sequences: int, length: int, seed: int, positions: int | None = None) -> None:
+    """Raises ValueError if no batches can be made so, or none that a model of so many positions can read."""
+    at_least(1, sequences=sequences)
+    at_least(SHORTEST, length=length)
+    at_least(0, seed=seed)
+    if positions is not None and length > positions:
+        raise ValueError(f"--length is {length}: the model reads {positions} pieces at most")
+
+
 # ---- reading
 
 
@@ -219,6 +239,7 @@ class PairBatches(torch.utils.data.Dataset):
         whole_words: bool = False,
         task: Callable = pair_at,
     ):
+        check_batches(sequences, length, seed)
         if len(corpus) < 2:
             raise ValueError("a corpus of one document has no other to draw a random B from: give at least two")
         if task not in (pair_at, order_at):
