@@ -3,7 +3,7 @@
     python -m bert_minimal pretrain my-model                        # 3 minutes on a laptop, texts from the catalogue
     python -m bert_minimal pretrain my-model --preset h100 --text my-folder
     python -m bert_minimal pretrain my-model --recipe paper --scale 0.01 --dry-run
-    torchrun --nproc-per-node 2 -m bert_minimal pretrain my-model --preset h100
+    torchrun --nproc-per-node 2 -m bert_minimal pretrain my-model --preset h100 --sequences 256 --accumulate 2
 
     python -m bert_minimal evaluate my-model/model                  # both accuracies on documents held out
 
@@ -14,6 +14,7 @@ state.safetensors, from which a run that was broken off goes on, and at the end 
 
 import importlib.util
 import json
+import math
 import os
 import shlex
 import sys
@@ -32,7 +33,16 @@ from ..config import BertConfig
 from ..heads import NO_LABEL, PreTraining
 from ..wordpiece import WordPiece
 from . import loop
-from .corpus import Corpus, PairBatches, loader, prepare, read_documents, split_held_out
+from .corpus import (
+    Corpus,
+    PairBatches,
+    at_least,
+    check_batches,
+    loader,
+    prepare,
+    read_documents,
+    split_held_out,
+)
 from .finetune import find_start
 from .finetune_command import same_run
 from .loop import TrainOptions, choose_precision, distributed, rank_and_world, start_processes, train
@@ -188,7 +198,7 @@ def pretrain(
         save_memory: on a GPU, a quarter less memory for 2 % more time: what is cheap is computed twice.
         steps: instead of the recipe's (warm-up in proportion).
         sequences: in a batch; if memory is short, halve it …
-        accumulate: batches a step: … and double this.
+        accumulate: batches a step: … and double this. A multiple of the number of processes, if there are several.
         workers: processes that make batches; default: as many as there are processors to spare.
         seed: of weights, texts' order, masks, dropout.
         corpus: a folder with learn/ and held-out/ prepared before (by an earlier run: OUT/corpus).
@@ -196,12 +206,16 @@ def pretrain(
     """
     device = start_processes()
     chosen = scaled(PAPER if recipe == "paper" else PRESETS[preset], scale, steps)
-    chosen = replace(chosen, sequences=sequences or chosen.sequences, accumulate=accumulate or chosen.accumulate)
+    if sequences is not None:
+        chosen = replace(chosen, sequences=sequences)
+    if accumulate is not None:
+        chosen = replace(chosen, accumulate=accumulate)
+    rank, world = rank_and_world()
+    check_numbers(chosen, seed, workers, world)
     precision = precision or choose_precision(device)
     if dry_run:
         print(plan(chosen, device, precision, recipe == "paper", save_memory))
         return
-    rank, world = rank_and_world()
     if rank == 0 and corpus is None:
         prepare_texts(text, out / "corpus", chosen.vocabulary, chosen.documents)
     if distributed():
@@ -209,7 +223,7 @@ def pretrain(
     folder = corpus or out / "corpus"
     learn, held = Corpus(folder / "learn"), Corpus(folder / "held-out")
     if rank == 0:  # not before: a command whose texts can't be read shall leave no mark
-        others = dict(text=list(text), corpus=str(corpus), task=task, whole_words=whole_words)
+        others = dict(text=list(text), corpus=corpus and str(corpus), task=task, whole_words=whole_words)
         mark_run(out, chosen, **others, precision=precision, seed=seed)
     chosen = replace(chosen, vocabulary=len(learn.tokenizer()))
     torch.manual_seed(seed)
@@ -297,11 +311,28 @@ def evaluate(
     loaded: Any = PreTraining.from_pretrained(folder)
     if loaded.loaded.fresh:
         raise ValueError(f"{model} was saved without {', '.join(loaded.loaded.fresh)}: only noise could be measured")
+    check_batches(sequences, length, seed, loaded.config.max_position_embeddings)
     _, held = split_texts(text)
     with tempfile.TemporaryDirectory() as kept:
         corpus = prepare(held, WordPiece.from_pretrained(folder), Path(kept))
         print(f"{len(corpus):,} documents, {corpus.index['tokens']:,} pieces, sequences of {length}")
         print_scores(once_through(loaded.to(device), PairBatches(corpus, sequences, length, seed)))
+
+
+def check_numbers(recipe: Recipe, seed: int, workers: int | None, processes: int) -> None:
+    """Raises ValueError if it can't be trained so: now, not after the vocabulary has been learned."""
+    at_least(0, workers=workers or 0)
+    at_least(1, accumulate=recipe.accumulate)
+    if recipe.accumulate % processes:
+        raise ValueError(f"--accumulate is {recipe.accumulate}: {processes} processes need a multiple of {processes}")
+    first = recipe.phases[0][1]
+    for _, length in recipe.phases:
+        check_batches(recipe.sequences, length, seed, recipe.positions)
+        if not recipe.sequences_of(length):
+            raise ValueError(
+                f"--sequences {recipe.sequences} of {first} pieces have no room for one of {length}, which this "
+                f"recipe needs: give at least {math.ceil(length / first)}"
+            )
 
 
 def mark_run(out: Path, recipe: Recipe, **options: Any) -> None:
@@ -314,8 +345,9 @@ def mark_run(out: Path, recipe: Recipe, **options: Any) -> None:
 
 def scaled(recipe: Recipe, scale: float, steps: int | None) -> Recipe:
     """More or fewer steps, warm-up in proportion."""
-    if scale <= 0 or (steps is not None and steps < 1):
-        raise ValueError(f"scale {scale} and steps {steps} have to be above 0")
+    if not 0 < scale < math.inf:
+        raise ValueError(f"--scale is {scale}: it has to be above 0")
+    at_least(1, steps=1 if steps is None else steps)
     wanted = steps or max(1, round(recipe.steps * scale))
     return replace(recipe, steps=wanted, warmup=round(recipe.warmup * wanted / recipe.steps))
 

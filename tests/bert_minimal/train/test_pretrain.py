@@ -23,6 +23,7 @@ from bert_minimal.train.pretrain import (
     PRESETS,
     PhasedBatches,
     PreTrainingObjective,
+    check_numbers,
     plan,
     pretrain,
     save_model,
@@ -261,6 +262,51 @@ def test_a_command_whose_text_is_not_there_leaves_no_mark(tmp_path, text, small_
         main([*arguments, "nowhere.txt"])
     assert not (tmp_path / "out").exists()
     main([*arguments, text])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--sequences", "-4"], "--sequences is -4: give at least 1"),
+        (["--sequences", "0"], "--sequences is 0: give at least 1"),
+        (["--preset", "t4", "--sequences", "2"], "no room for one of 512, which this recipe needs: give at least 4"),
+        (["--seed", "-1"], "--seed is -1: give at least 0"),
+        (["--accumulate", "0"], "--accumulate is 0: give at least 1"),
+        (["--workers", "-1"], "--workers is -1: give at least 0"),
+        (["--steps", "0"], "--steps is 0: give at least 1"),
+        (["--scale", "0"], "--scale is 0.0: it has to be above 0"),
+        (["--scale", "inf"], "--scale is inf"),
+    ],
+)
+def test_a_wrong_number_gets_one_sentence_and_leaves_no_mark(options, says, tmp_path, text, small_laptop):
+    with pytest.raises(SystemExit, match=f"^error: .*{says}"):
+        main(["pretrain", str(tmp_path / "out"), "--text", text, *options])
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_processes_need_a_batch_each():
+    with pytest.raises(ValueError, match="--accumulate is 1: 2 processes need a multiple of 2"):
+        check_numbers(PRESETS["h100"], seed=0, workers=None, processes=2)
+    check_numbers(replace(PRESETS["h100"], accumulate=2), seed=0, workers=None, processes=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--length", "65"], "--length is 65: the model reads 64 pieces at most"),
+        (["--length", "4"], "--length is 4: give at least 5"),
+        (["--sequences", "0"], "--sequences is 0: give at least 1"),
+        (["--seed", "-1"], "--seed is -1: give at least 0"),
+    ],
+)
+def test_measuring_refuses_a_wrong_number_in_one_sentence(options, says, tiny, text):
+    with pytest.raises(SystemExit, match=f"^error: {says}"):
+        main(["evaluate", str(tiny), "--text", text, *options])
+
+
+def test_the_shortest_sequence_is_one_piece_a_segment(corpus):
+    batch = PairBatches(corpus, 1, 5, seed=0)[0]
+    assert batch["token_type_ids"].tolist() == [0, 0, 0, 1, 1]
 
 
 def test_the_command_from_text_to_model(tmp_path, text, small_laptop, monkeypatch, capsys):
