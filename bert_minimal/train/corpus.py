@@ -42,7 +42,8 @@ def read_documents(source: str) -> Iterator[list[str]]:
     """Documents as lists of paragraphs, from a catalogue name, a folder of .txt files, or one .txt file.
 
     In a file a line that is empty ends a paragraph; in a single file two empty lines end a document, in a
-    folder every file is a document. Raises FileNotFoundError if the source is none of these.
+    folder every file is a document. Raises FileNotFoundError if the source is none of these, ValueError if a file
+    is not UTF-8.
     """
     from .data import RESOURCES, documents
 
@@ -50,15 +51,23 @@ def read_documents(source: str) -> Iterator[list[str]]:
     if source in RESOURCES:
         yield from documents(source)
     elif path.is_file():
-        text = path.read_text(encoding="utf-8")
-        for document in text.split("\n\n\n"):
+        for document in read_text(path).split("\n\n\n"):
             yield [" ".join(p.split()) for p in document.split("\n\n") if p.strip()]
     elif path.is_dir():
         for file in sorted(path.rglob("*.txt")):
-            text = file.read_text(encoding="utf-8")
-            yield [" ".join(p.split()) for p in text.split("\n\n") if p.strip()]
+            yield [" ".join(p.split()) for p in read_text(file).split("\n\n") if p.strip()]
     else:
         raise FileNotFoundError(f"no text at {source!r}: give a .txt file, a folder of them, or {list(RESOURCES)}")
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, which may be empty: not files.read_file, one empty file in a folder is no error."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
+        what = f"{path}, line {line}: byte {byte:#04x} is not UTF-8"
+        raise ValueError(f"{what}: save the file as UTF-8 (it may be Latin-1)") from error
 
 
 def held_out(number: int, one_in: int) -> bool:

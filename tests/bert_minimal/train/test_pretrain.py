@@ -198,6 +198,17 @@ def test_read_documents(tmp_path):
         list(read_documents(str(tmp_path / "nowhere")))
 
 
+def test_a_file_that_is_not_utf8_is_named(tmp_path):
+    """An empty one is none of these: in a folder of thousands there may be some."""
+    (tmp_path / "a.txt").write_text("")
+    (tmp_path / "b.txt").write_bytes("Fine.\r\n\r\nLe café.".encode("latin-1"))
+    for source in (tmp_path, tmp_path / "b.txt"):
+        with pytest.raises(ValueError, match=r"b\.txt, line 3: byte 0xe9 is not UTF-8: save the file as UTF-8"):
+            list(read_documents(str(source)))
+    (tmp_path / "b.txt").write_bytes("Fine.\r\n\r\nLe café.".encode("utf-8-sig"))
+    assert list(read_documents(str(tmp_path))) == [[], ["Fine.", "Le café."]]
+
+
 def test_flops_of_base():
     """6 per parameter and token is the rule of thumb; attention adds 12 L D S."""
     config = BertConfig()
