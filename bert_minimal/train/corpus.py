@@ -125,6 +125,7 @@ def prepare(documents: Iterable[list[str]], tokenizer: WordPiece, folder: Path) 
 
 
 def batched(items: Iterable, size: int) -> Iterator[list]:
+    """Lists of `size` items; the last may be shorter."""
     batch = []
     for item in items:
         batch.append(item)
@@ -136,6 +137,7 @@ def batched(items: Iterable, size: int) -> Iterator[list]:
 
 
 def fingerprint(tokenizer: WordPiece) -> str:
+    """sha256 of the pieces in their order: two tokenizers with the same one mean the same by an id."""
     return hashlib.sha256("\n".join(tokenizer.pieces).encode()).hexdigest()
 
 
@@ -215,6 +217,7 @@ class Corpus(Sequence):
         return Document(self, int(self.documents[number]), int(self.documents[number + 1]))
 
     def sentence(self, number: int) -> np.ndarray:
+        """Ids of a sentence, which are numbered through all documents: a view of the file."""
         start, end = self.sentences[number : number + 2].tolist()
         if len(self.shards) == 1:
             return self.shards[0][start:end]
@@ -223,6 +226,7 @@ class Corpus(Sequence):
         return self.shards[shard][start - offset : end - offset]
 
     def tokenizer(self) -> WordPiece:
+        """The one whose pieces these are."""
         return WordPiece.from_pretrained(self.folder)
 
 

@@ -222,6 +222,7 @@ def distill(
 
 
 def describe(model: MaskedLM, scores: dict[str, float]) -> str:
+    """One line on a teacher or a student: its size and how often it is right."""
     layers, parameters = model.config.num_hidden_layers, count_parameters(model)
     return f"{layers:2} layers, {parameters:,} parameters: {scores['mlm_accuracy']:.1%} of the hidden pieces right"
 

@@ -351,10 +351,12 @@ def evaluate(model: nn.Module, objective: Objective, batches: Iterator[dict[str,
 
 
 def distributed() -> bool:
+    """Whether this process is one of several that train together."""
     return dist.is_available() and dist.is_initialized()
 
 
 def rank_and_world() -> tuple[int, int]:
+    """-> (number of this process, how many there are)."""
     return (dist.get_rank(), dist.get_world_size()) if distributed() else (0, 1)
 
 
@@ -522,6 +524,7 @@ def _train(step: Step, batches, out, measure, figures, ends) -> list[dict]:
 
 
 def stop_if_ill(step: int, found: dict[str, float], worst: float, options: TrainOptions) -> None:
+    """Raises TrainingStopped if the loss is no number, or above `worst`."""
     if not math.isfinite(found["loss"]):
         raise TrainingStopped(
             f"the loss is {found['loss']} at step {step}. Usual causes: the learning rate "
@@ -559,12 +562,14 @@ class Log:
 
 
 def progress(first: int, steps: int, rank: int):
+    """A bar that begins at step `first`; only the process of rank 0 shows it."""
     from tqdm import tqdm
 
     return tqdm(total=steps, initial=first, unit="step", disable=rank > 0, dynamic_ncols=True, mininterval=1.0)
 
 
 def summary(row: dict, names: tuple[str, ...]) -> str:
+    """What stands beside the bar: the log's last row in a few words."""
     words = [f"loss {row['loss']:.3f}", *(f"{name} {row[f'{name}_accuracy']:.1%}" for name in names)]
     if row["tokens_per_second"]:
         words.append(f"{row['tokens_per_second'] / 1000:,.0f}k tok/s")

@@ -76,9 +76,11 @@ class Recipe:
     documents: int | None = None  # at most so many are read
 
     def sequences_of(self, length: int) -> int:
+        """Sequences in a batch of the phase of this length."""
         return self.sequences if self.same_sequences else self.sequences * self.phases[0][1] // length
 
     def config(self) -> BertConfig:
+        """The model's sizes."""
         return BertConfig(
             vocab_size=self.vocabulary,
             hidden_size=self.width,
@@ -285,6 +287,7 @@ def once_through(model: PreTraining, batches: PairBatches) -> dict[str, float]:
 
 
 def print_scores(found: dict[str, float]) -> None:
+    """One line: the names and numbers that `once_through` found."""
     print("held out: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
 
 
@@ -390,15 +393,10 @@ def split_texts(sources: tuple[str, ...], most: int | None = None) -> tuple[list
     return learn, held
 
 
-def save_model(model: PreTraining, tokenizer: WordPiece, folder: Path, half: bool = False) -> None:
-    """config.json, model.safetensors (float16 if half) and the tokenizer's files."""
-    values = [p.data for p in model.parameters()]
-    if half:
-        model.half()
+def save_model(model: PreTraining, tokenizer: WordPiece, folder: Path) -> None:
+    """config.json, model.safetensors and the tokenizer's files."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    for p, value in zip(model.parameters(), values, strict=True):
-        p.data = value
 
 
 def plan(recipe: Recipe, device: torch.device, precision: str, paper: bool, save_memory: bool = False) -> str:
@@ -441,6 +439,7 @@ def plan(recipe: Recipe, device: torch.device, precision: str, paper: bool, save
 
 
 def words_for(seconds: float) -> str:
+    """7200 -> "2 hours": in the largest unit of which there are two."""
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"
@@ -448,4 +447,5 @@ def words_for(seconds: float) -> str:
 
 
 def name_of(device: torch.device) -> str:
+    """The GPU's name, or how many threads of the CPU are used."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
