@@ -61,7 +61,7 @@ def read_documents(source: str) -> Iterator[list[str]]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, which may be empty: not files.read_file, one empty file in a folder is no error."""
+    """The text of a UTF-8 file, lines ended by \\n. Unlike files.read_file: one empty file in a folder is no error."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

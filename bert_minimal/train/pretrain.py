@@ -33,16 +33,7 @@ from ..config import BertConfig
 from ..heads import NO_LABEL, PreTraining
 from ..wordpiece import WordPiece
 from . import loop
-from .corpus import (
-    Corpus,
-    PairBatches,
-    at_least,
-    check_batches,
-    loader,
-    prepare,
-    read_documents,
-    split_held_out,
-)
+from .corpus import Corpus, PairBatches, at_least, check_batches, loader, prepare, read_documents, split_held_out
 from .finetune import find_start
 from .finetune_command import same_run
 from .loop import TrainOptions, choose_precision, distributed, rank_and_world, start_processes, train
@@ -350,7 +341,8 @@ def scaled(recipe: Recipe, scale: float, steps: int | None) -> Recipe:
     """More or fewer steps, warm-up in proportion."""
     if not 0 < scale < math.inf:
         raise ValueError(f"--scale is {scale}: it has to be above 0")
-    at_least(1, steps=1 if steps is None else steps)
+    if steps is not None:
+        at_least(1, steps=steps)
     wanted = steps or max(1, round(recipe.steps * scale))
     return replace(recipe, steps=wanted, warmup=round(recipe.warmup * wanted / recipe.steps))
 
