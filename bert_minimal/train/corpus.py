@@ -31,6 +31,7 @@ from .pairs import fit, order_at, pair_at, split_sentences, target_length
 
 SHARD_TOKENS = 100_000_000
 TEXTS_AT_ONCE = 2_000  # documents handed to the Rust tokenizer together
+SHORTEST = 5  # pieces of a pair: [CLS], two times [SEP], and one for each segment
 LONGEST = 128  # pieces; a longer "sentence" (verse, lists, text without full stops) is cut there
 GOLDEN = 11400714819323198485  # 2^64 / golden ratio, odd: its multiples mod 2^64 are spread evenly
 
@@ -41,7 +42,8 @@ def read_documents(source: str) -> Iterator[list[str]]:
     """Documents as lists of paragraphs, from a catalogue name, a folder of .txt files, or one .txt file.
 
     In a file a line that is empty ends a paragraph; in a single file two empty lines end a document, in a
-    folder every file is a document. Raises FileNotFoundError if the source is none of these.
+    folder every file is a document. Raises FileNotFoundError if the source is none of these, ValueError if a file
+    is not UTF-8.
     """
     from .data import RESOURCES, documents
 
@@ -49,15 +51,23 @@ def read_documents(source: str) -> Iterator[list[str]]:
     if source in RESOURCES:
         yield from documents(source)
     elif path.is_file():
-        text = path.read_text(encoding="utf-8")
-        for document in text.split("\n\n\n"):
+        for document in read_text(path).split("\n\n\n"):
             yield [" ".join(p.split()) for p in document.split("\n\n") if p.strip()]
     elif path.is_dir():
         for file in sorted(path.rglob("*.txt")):
-            text = file.read_text(encoding="utf-8")
-            yield [" ".join(p.split()) for p in text.split("\n\n") if p.strip()]
+            yield [" ".join(p.split()) for p in read_text(file).split("\n\n") if p.strip()]
     else:
         raise FileNotFoundError(f"no text at {source!r}: give a .txt file, a folder of them, or {list(RESOURCES)}")
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, lines ended by \\n. Unlike files.read_file: one empty file in a folder is no error."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
+        what = f"{path}, line {line}: byte {byte:#04x} is not UTF-8"
+        raise ValueError(f"{what}: save the file as UTF-8 (it may be Latin-1)") from error
 
 
 def held_out(number: int, one_in: int) -> bool:
@@ -115,6 +125,7 @@ def prepare(documents: Iterable[list[str]], tokenizer: WordPiece, folder: Path) 
 
 
 def batched(items: Iterable, size: int) -> Iterator[list]:
+    """Lists of `size` items; the last may be shorter."""
     batch = []
     for item in items:
         batch.append(item)
@@ -126,6 +137,7 @@ def batched(items: Iterable, size: int) -> Iterator[list]:
 
 
 def fingerprint(tokenizer: WordPiece) -> str:
+    """sha256 of the pieces in their order: two tokenizers with the same one mean the same by an id."""
     return hashlib.sha256("\n".join(tokenizer.pieces).encode()).hexdigest()
 
 
@@ -137,6 +149,25 @@ def write_whole(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(aside, path)
+
+
+# ---- what is asked for
+
+
+def at_least(least: int, **options: float) -> None:
+    """Raises ValueError if one of these options is less."""
+    for name, value in options.items():
+        if value < least:
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least {least}")
+
+
+def check_batches(sequences: int, length: int, seed: int, positions: int | None = None) -> None:
+    """Raises ValueError if no batches can be made so, or none that a model of so many positions can read."""
+    at_least(1, sequences=sequences)
+    at_least(SHORTEST, length=length)
+    at_least(0, seed=seed)
+    if positions is not None and length > positions:
+        raise ValueError(f"--length is {length}: the model reads {positions} pieces at most")
 
 
 # ---- reading
@@ -186,6 +217,7 @@ class Corpus(Sequence):
         return Document(self, int(self.documents[number]), int(self.documents[number + 1]))
 
     def sentence(self, number: int) -> np.ndarray:
+        """Ids of a sentence, which are numbered through all documents: a view of the file."""
         start, end = self.sentences[number : number + 2].tolist()
         if len(self.shards) == 1:
             return self.shards[0][start:end]
@@ -194,6 +226,7 @@ class Corpus(Sequence):
         return self.shards[shard][start - offset : end - offset]
 
     def tokenizer(self) -> WordPiece:
+        """The one whose pieces these are."""
         return WordPiece.from_pretrained(self.folder)
 
 
@@ -219,6 +252,7 @@ class PairBatches(torch.utils.data.Dataset):
         whole_words: bool = False,
         task: Callable = pair_at,
     ):
+        check_batches(sequences, length, seed)
         if len(corpus) < 2:
             raise ValueError("a corpus of one document has no other to draw a random B from: give at least two")
         if task not in (pair_at, order_at):

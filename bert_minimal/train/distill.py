@@ -27,7 +27,7 @@ from ..config import BertConfig
 from ..heads import NO_LABEL, MaskedLM
 from ..variants import DistilBertConfig
 from ..wordpiece import WordPiece
-from .corpus import Corpus, PairBatches, fingerprint, loader, write_whole
+from .corpus import Corpus, PairBatches, at_least, check_batches, fingerprint, loader, write_whole
 from .finetune import find_start, open_tokenizer, stream_of
 from .finetune_command import same_run
 from .loop import TrainOptions, choose_precision, evaluate, start_processes, train
@@ -159,24 +159,11 @@ def distill(
     """
     if (out / "model" / "config.json").exists():
         raise ValueError(f"{out} holds a finished student: name another folder, or delete this one")
+    at_least(0, workers=workers or 0)
+    least = max(4, 3 * len(text))  # of each text one is held out, and two in all
+    if documents and documents < least:
+        raise ValueError(f"--documents is {documents}: give at least {least}, or 0 for all there are")
     device = start_processes()
-    source = find_start(teacher)
-    tokenizer = open_tokenizer(source)
-    master: Any = MaskedLM.from_pretrained(source).to(device)
-    if any(name.startswith("mlm.") for name in master.loaded.fresh):
-        raise ValueError(f"{teacher} was saved without a masked-LM head: it has no answers to learn from")
-    if length > master.config.max_position_embeddings:
-        raise ValueError(f"length is {length}; {teacher} reads {master.config.max_position_embeddings} pieces at most")
-    torch.manual_seed(seed)
-    student = make_student(master, layers or max(1, master.config.num_hidden_layers // 2), fresh).to(device)
-    same_run(out / "run.json", {"teacher": teacher, "text": list(text), "layers": student.config.num_hidden_layers,
-                                "sequences": sequences, "length": length, "weights": list(weights), "fresh": fresh,
-                                "documents": documents})  # fmt: skip
-    if corpus is None:
-        prepare_texts(text, out / "corpus", tokenizer, documents or None)
-    learn, held = (Corpus((corpus or out / "corpus") / part) for part in ("learn", "held-out"))
-    if learn.index["vocabulary"] != fingerprint(tokenizer):
-        raise ValueError(f"{corpus} was prepared in other pieces than {teacher}'s: its numbers mean other words")
     options = TrainOptions(
         steps=steps,
         learning_rate=learning_rate,
@@ -188,6 +175,25 @@ def distill(
         evaluate_every=max(1, steps // 5),
         save_every=max(50, steps // 5),
     )
+    source = find_start(teacher)
+    tokenizer = open_tokenizer(source)
+    master: Any = MaskedLM.from_pretrained(source).to(device)
+    if any(name.startswith("mlm.") for name in master.loaded.fresh):
+        raise ValueError(f"{teacher} was saved without a masked-LM head: it has no answers to learn from")
+    check_batches(sequences, length, seed, master.config.max_position_embeddings)
+    if layers is None:
+        layers = max(1, master.config.num_hidden_layers // 2)
+    torch.manual_seed(seed)
+    student = make_student(master, layers, fresh).to(device)
+    if corpus is None:
+        prepare_texts(text, out / "corpus", tokenizer, documents or None)
+    learn, held = (Corpus((corpus or out / "corpus") / part) for part in ("learn", "held-out"))
+    if learn.index["vocabulary"] != fingerprint(tokenizer):
+        raise ValueError(f"{corpus} was prepared in other pieces than {teacher}'s: its numbers mean other words")
+    # Not before: a command whose texts can't be read shall leave no mark.
+    same_run(out / "run.json", {"teacher": teacher, "text": list(text), "layers": layers, "sequences": sequences,
+                                "length": length, "weights": list(weights), "fresh": fresh, "documents": documents,
+                                "corpus": corpus and str(corpus)})  # fmt: skip
     if workers is None:
         workers = max(0, min(16, (os.cpu_count() or 1) - 2)) if device.type == "cuda" else 0
     dealt, asked = PairBatches(learn, sequences, length, seed), PairBatches(held, min(sequences, 256), length, seed)
@@ -216,6 +222,7 @@ def distill(
 
 
 def describe(model: MaskedLM, scores: dict[str, float]) -> str:
+    """One line on a teacher or a student: its size and how often it is right."""
     layers, parameters = model.config.num_hidden_layers, count_parameters(model)
     return f"{layers:2} layers, {parameters:,} parameters: {scores['mlm_accuracy']:.1%} of the hidden pieces right"
 

@@ -28,9 +28,8 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
-from .corpus import write_whole
+from .corpus import at_least, write_whole
 
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 ALIGNED = 64  # elements: matrix products are fastest on rows that begin at a multiple of 128 bytes
 EAGER_STEPS = 3  # before a CUDA graph is recorded: compilation and first allocations happen here
 MOST_GRAPHS = 2  # shapes; each keeps the memory of a step
@@ -54,6 +53,8 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class TrainOptions:
+    """How to train, whatever is trained. Raises ValueError if a number makes no sense."""
+
     steps: int
     learning_rate: float = 1e-4
     warmup: int = 0  # steps
@@ -67,6 +68,16 @@ class TrainOptions:
     log_every: int = 10  # steps
     evaluate_every: int = 0  # steps; 0: at the end only
     save_every: int = 500  # steps; 0: at the end only
+
+    def __post_init__(self):
+        at_least(1, steps=self.steps, accumulate=self.accumulate, log_every=self.log_every)
+        at_least(0, warmup=self.warmup, weight_decay=self.weight_decay, seed=self.seed)
+        at_least(0, evaluate_every=self.evaluate_every, save_every=self.save_every)
+        for name in ("learning_rate", "clip"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}: it has to be above 0")
+        if self.precision not in ("", "fp32", "bf16", "fp16"):
+            raise ValueError(f"--precision is {self.precision!r}: give fp32, bf16 or fp16, or nothing")
 
 
 class TrainingStopped(RuntimeError):
@@ -340,10 +351,12 @@ def evaluate(model: nn.Module, objective: Objective, batches: Iterator[dict[str,
 
 
 def distributed() -> bool:
+    """Whether this process is one of several that train together."""
     return dist.is_available() and dist.is_initialized()
 
 
 def rank_and_world() -> tuple[int, int]:
+    """-> (number of this process, how many there are)."""
     return (dist.get_rank(), dist.get_world_size()) if distributed() else (0, 1)
 
 
@@ -511,6 +524,7 @@ def _train(step: Step, batches, out, measure, figures, ends) -> list[dict]:
 
 
 def stop_if_ill(step: int, found: dict[str, float], worst: float, options: TrainOptions) -> None:
+    """Raises TrainingStopped if the loss is no number, or above `worst`."""
     if not math.isfinite(found["loss"]):
         raise TrainingStopped(
             f"the loss is {found['loss']} at step {step}. Usual causes: the learning rate "
@@ -548,12 +562,14 @@ class Log:
 
 
 def progress(first: int, steps: int, rank: int):
+    """A bar that begins at step `first`; only the process of rank 0 shows it."""
     from tqdm import tqdm
 
     return tqdm(total=steps, initial=first, unit="step", disable=rank > 0, dynamic_ncols=True, mininterval=1.0)
 
 
 def summary(row: dict, names: tuple[str, ...]) -> str:
+    """What stands beside the bar: the log's last row in a few words."""
     words = [f"loss {row['loss']:.3f}", *(f"{name} {row[f'{name}_accuracy']:.1%}" for name in names)]
     if row["tokens_per_second"]:
         words.append(f"{row['tokens_per_second'] / 1000:,.0f}k tok/s")

@@ -31,6 +31,7 @@ def training_flops(config: BertConfig, tokens: int, length: float, masked: float
 
 
 def count_parameters(model: torch.nn.Module) -> int:
+    """Numbers that are learned; one used in two places (the embeddings, in the head again) counts once."""
     return sum(p.numel() for p in model.parameters())
 
 

@@ -52,6 +52,8 @@ def split_sentences(text: str) -> list[str]:
 
 
 class Pair(NamedTuple):
+    """An example: two segments, and whether the second is what follows the first."""
+
     a: list  # sentences
     b: list
     label: int

@@ -3,18 +3,20 @@
     python -m bert_minimal pretrain my-model                        # 3 minutes on a laptop, texts from the catalogue
     python -m bert_minimal pretrain my-model --preset h100 --text my-folder
     python -m bert_minimal pretrain my-model --recipe paper --scale 0.01 --dry-run
-    torchrun --nproc-per-node 2 -m bert_minimal pretrain my-model --preset h100
+    torchrun --nproc-per-node 2 -m bert_minimal pretrain my-model --preset h100 --sequences 256 --accumulate 2
 
     python -m bert_minimal evaluate my-model/model                  # both accuracies on documents held out
 
-The folder gets the prepared texts (corpus/), log.jsonl, state.safetensors, from which a run that was broken off
-goes on, and at the end the model itself (model/), for `Bert.from_pretrained` and for transformers, and
-curves.png.
+The folder gets the prepared texts (corpus/), run.json and command.txt (what was asked for), log.jsonl,
+state.safetensors, from which a run that was broken off goes on, and at the end the model itself (model/), for
+`Bert.from_pretrained` and for transformers, and curves.png.
 """
 
 import importlib.util
 import json
+import math
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -31,8 +33,9 @@ from ..config import BertConfig
 from ..heads import NO_LABEL, PreTraining
 from ..wordpiece import WordPiece
 from . import loop
-from .corpus import Corpus, PairBatches, loader, prepare, read_documents, split_held_out
+from .corpus import Corpus, PairBatches, at_least, check_batches, loader, prepare, read_documents, split_held_out
 from .finetune import find_start
+from .finetune_command import same_run
 from .loop import TrainOptions, choose_precision, distributed, rank_and_world, start_processes, train
 from .metrics import count_parameters, draw_curves, measured_peak, training_flops
 from .pairs import order_at, pair_at
@@ -64,9 +67,11 @@ class Recipe:
     documents: int | None = None  # at most so many are read
 
     def sequences_of(self, length: int) -> int:
+        """Sequences in a batch of the phase of this length."""
         return self.sequences if self.same_sequences else self.sequences * self.phases[0][1] // length
 
     def config(self) -> BertConfig:
+        """The model's sizes."""
         return BertConfig(
             vocab_size=self.vocabulary,
             hidden_size=self.width,
@@ -186,7 +191,7 @@ def pretrain(
         save_memory: on a GPU, a quarter less memory for 2 % more time: what is cheap is computed twice.
         steps: instead of the recipe's (warm-up in proportion).
         sequences: in a batch; if memory is short, halve it …
-        accumulate: batches a step: … and double this.
+        accumulate: batches a step: … and double this. A multiple of the number of processes, if there are several.
         workers: processes that make batches; default: as many as there are processors to spare.
         seed: of weights, texts' order, masks, dropout.
         corpus: a folder with learn/ and held-out/ prepared before (by an earlier run: OUT/corpus).
@@ -194,22 +199,25 @@ def pretrain(
     """
     device = start_processes()
     chosen = scaled(PAPER if recipe == "paper" else PRESETS[preset], scale, steps)
-    chosen = replace(chosen, sequences=sequences or chosen.sequences, accumulate=accumulate or chosen.accumulate)
+    if sequences is not None:
+        chosen = replace(chosen, sequences=sequences)
+    if accumulate is not None:
+        chosen = replace(chosen, accumulate=accumulate)
+    rank, world = rank_and_world()
+    check_numbers(chosen, seed, workers, world)
     precision = precision or choose_precision(device)
     if dry_run:
         print(plan(chosen, device, precision, recipe == "paper", save_memory))
         return
-    rank, world = rank_and_world()
-    if rank == 0:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "command.txt").write_text(" ".join([Path(sys.executable).name, *sys.argv]) + "\n")
-        (out / "recipe.json").write_text(json.dumps(asdict(chosen), indent=2) + "\n")
-        if corpus is None:
-            prepare_texts(text, out / "corpus", chosen.vocabulary, chosen.documents)
+    if rank == 0 and corpus is None:
+        prepare_texts(text, out / "corpus", chosen.vocabulary, chosen.documents)
     if distributed():
         dist.barrier()
     folder = corpus or out / "corpus"
     learn, held = Corpus(folder / "learn"), Corpus(folder / "held-out")
+    if rank == 0:  # not before: a command whose texts can't be read shall leave no mark
+        others = dict(text=list(text), corpus=corpus and str(corpus), task=task, whole_words=whole_words)
+        mark_run(out, chosen, **others, precision=precision, seed=seed)
     chosen = replace(chosen, vocabulary=len(learn.tokenizer()))
     torch.manual_seed(seed)
     model = PreTraining(chosen.config()).to(device)
@@ -270,6 +278,7 @@ def once_through(model: PreTraining, batches: PairBatches) -> dict[str, float]:
 
 
 def print_scores(found: dict[str, float]) -> None:
+    """One line: the names and numbers that `once_through` found."""
     print("held out: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
 
 
@@ -296,18 +305,44 @@ def evaluate(
     loaded: Any = PreTraining.from_pretrained(folder)
     if loaded.loaded.fresh:
         raise ValueError(f"{model} was saved without {', '.join(loaded.loaded.fresh)}: only noise could be measured")
-    sources = [[document for document in read_documents(source) if document] for source in text]
-    held = [document for source in sources for document in split_held_out(source, HELD_OUT_ONE_IN)[1]]
+    check_batches(sequences, length, seed, loaded.config.max_position_embeddings)
+    _, held = split_texts(text)
     with tempfile.TemporaryDirectory() as kept:
         corpus = prepare(held, WordPiece.from_pretrained(folder), Path(kept))
         print(f"{len(corpus):,} documents, {corpus.index['tokens']:,} pieces, sequences of {length}")
         print_scores(once_through(loaded.to(device), PairBatches(corpus, sequences, length, seed)))
 
 
+def check_numbers(recipe: Recipe, seed: int, workers: int | None, processes: int) -> None:
+    """Raises ValueError if it can't be trained so: now, not after the vocabulary has been learned."""
+    at_least(0, workers=workers or 0)
+    at_least(1, accumulate=recipe.accumulate)
+    if recipe.accumulate % processes:
+        raise ValueError(f"--accumulate is {recipe.accumulate}: {processes} processes need a multiple of {processes}")
+    first = recipe.phases[0][1]
+    for _, length in recipe.phases:
+        check_batches(recipe.sequences, length, seed, recipe.positions)
+        if not recipe.sequences_of(length):
+            raise ValueError(
+                f"--sequences {recipe.sequences} of {first} pieces have no room for one of {length}, which this "
+                f"recipe needs: give at least {math.ceil(length / first)}"
+            )
+
+
+def mark_run(out: Path, recipe: Recipe, **options: Any) -> None:
+    """run.json, by which the folder is known again, and command.txt. Raises ValueError if it is another run's."""
+    numbers = json.loads(json.dumps(asdict(recipe)))  # as they will be read: lists, not tuples
+    same_run(out / "run.json", {**numbers, **options})
+    command = [Path(sys.executable).name, "-m", "bert_minimal", *sys.argv[1:]]
+    (out / "command.txt").write_text(shlex.join(command) + "\n", encoding="utf-8")
+
+
 def scaled(recipe: Recipe, scale: float, steps: int | None) -> Recipe:
     """More or fewer steps, warm-up in proportion."""
-    if scale <= 0 or (steps is not None and steps < 1):
-        raise ValueError(f"scale {scale} and steps {steps} have to be above 0")
+    if not 0 < scale < math.inf:
+        raise ValueError(f"--scale is {scale}: it has to be above 0")
+    if steps is not None:
+        at_least(1, steps=steps)
     wanted = steps or max(1, round(recipe.steps * scale))
     return replace(recipe, steps=wanted, warmup=round(recipe.warmup * wanted / recipe.steps))
 
@@ -321,6 +356,19 @@ def prepare_texts(sources: tuple[str, ...], folder: Path, pieces: int | WordPiec
     """
     if all((folder / part / "index.json").exists() for part in ("learn", "held-out")):
         return
+    learn, held = split_texts(sources, most)
+    if isinstance(pieces, int):
+        print(f"learning {pieces:,} pieces from {len(learn):,} documents")
+        pieces = WordPiece.train((p for d in learn for p in d), pieces, rule="frequency")
+    prepare(held, pieces, folder / "held-out")
+    prepare(learn, pieces, folder / "learn")
+
+
+def split_texts(sources: tuple[str, ...], most: int | None = None) -> tuple[list, list]:
+    """-> (documents to learn from, held-out ones): two each at least, since a random B is from another document.
+
+    most: documents to read, of all sources together. Raises ValueError if there are too few.
+    """
     learn, held = [], []
     for source in sources:
         documents = [document for document in read_documents(source) if document]
@@ -330,24 +378,17 @@ def prepare_texts(sources: tuple[str, ...], folder: Path, pieces: int | WordPiec
             raise ValueError(f"{source} has {len(documents)} document(s); at least three are needed, one held out")
         some, others = split_held_out(documents, HELD_OUT_ONE_IN)
         learn, held = learn + some, held + others
+    if len(learn) + len(held) < 4:
+        raise ValueError(f"{sources[0]} has three documents; a fourth is needed, since two are held out")
     if len(held) < 2:
-        held.append(learn.pop())  # a random B has to come from another document there, too
-    if isinstance(pieces, int):
-        print(f"learning {pieces:,} pieces from {len(learn):,} documents")
-        pieces = WordPiece.train((p for d in learn for p in d), pieces, rule="frequency")
-    prepare(held, pieces, folder / "held-out")
-    prepare(learn, pieces, folder / "learn")
+        held.append(learn.pop())
+    return learn, held
 
 
-def save_model(model: PreTraining, tokenizer: WordPiece, folder: Path, half: bool = False) -> None:
-    """config.json, model.safetensors (float16 if half) and the tokenizer's files."""
-    values = [p.data for p in model.parameters()]
-    if half:
-        model.half()
+def save_model(model: PreTraining, tokenizer: WordPiece, folder: Path) -> None:
+    """config.json, model.safetensors and the tokenizer's files."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    for p, value in zip(model.parameters(), values, strict=True):
-        p.data = value
 
 
 def plan(recipe: Recipe, device: torch.device, precision: str, paper: bool, save_memory: bool = False) -> str:
@@ -390,6 +431,7 @@ def plan(recipe: Recipe, device: torch.device, precision: str, paper: bool, save
 
 
 def words_for(seconds: float) -> str:
+    """7200 -> "2 hours": in the largest unit of which there are two."""
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"
@@ -397,4 +439,5 @@ def words_for(seconds: float) -> str:
 
 
 def name_of(device: torch.device) -> str:
+    """The GPU's name, or how many threads of the CPU are used."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"

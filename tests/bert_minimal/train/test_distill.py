@@ -209,6 +209,8 @@ def test_a_broken_run_ends_as_an_unbroken_one_and_another_is_refused(finished, t
     assert not (tmp_path / "run" / "model").exists()
     with pytest.raises(SystemExit, match="belongs to another run: weights was"):
         main([*arguments, "--weights", "0", "1", "0"])
+    with pytest.raises(SystemExit, match="belongs to another run: corpus was"):
+        main([*arguments, "--corpus", str(finished / "corpus")])
     with pytest.raises(SystemExit, match="belongs to another run: steps was 30, now 40"):
         main([*arguments, "--steps", "40"])
     main(arguments)
@@ -236,14 +238,24 @@ def test_the_model_appears_last(taught, text, tmp_path, monkeypatch):
     [
         (["--layers", "3"], "choose a divisor"),
         (["--length", "65"], "reads 64 pieces at most"),
+        (["--layers", "0"], "choose a divisor"),
+        (["--length", "4"], "--length is 4: give at least 5"),
+        (["--sequences", "0"], "--sequences is 0: give at least 1"),
+        (["--steps", "0"], "--steps is 0: give at least 1"),
+        (["--seed", "-1"], "--seed is -1: give at least 0"),
+        (["--workers", "-1"], "--workers is -1: give at least 0"),
+        (["--learning-rate", "-1"], "--learning-rate is -1.0: it has to be above 0"),
+        (["--documents", "1"], "--documents is 1: give at least 4"),
+        (["--documents", "-1"], "--documents is -1: give at least 4"),
         (["--text", "nowhere.txt"], "nowhere.txt"),
     ],
 )
-def test_wrong_input_gets_one_sentence(options, says, taught, text, tmp_path):
+def test_wrong_input_gets_one_sentence_and_leaves_no_mark(options, says, taught, text, tmp_path):
     with pytest.raises(SystemExit) as stopped:
         main(["distill", str(tmp_path / "run"), "--teacher", str(taught), "--text", text, *options])
     assert str(stopped.value).startswith("error: ")
     assert says in str(stopped.value)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_corpus_in_other_pieces_and_a_teacher_without_answers_are_refused(finished, taught, tmp_path):

@@ -160,6 +160,23 @@ def test_schedule():
     assert max(rates) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (dict(steps=0), "--steps is 0: give at least 1"),
+        (dict(steps=9, accumulate=0), "--accumulate is 0"),
+        (dict(steps=9, log_every=0), "--log-every is 0"),
+        (dict(steps=9, warmup=-1), "--warmup is -1: give at least 0"),
+        (dict(steps=9, learning_rate=-1), "--learning-rate is -1: it has to be above 0"),
+        (dict(steps=9, clip=0.0), "--clip is 0.0"),
+        (dict(steps=9, precision="x"), "--precision is 'x': give fp32, bf16 or fp16"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, says):
+    with pytest.raises(ValueError, match=says):
+        TrainOptions(**options)
+
+
 def tiny(vocabulary: int, **changes) -> PreTraining:
     torch.manual_seed(0)
     sizes = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64)

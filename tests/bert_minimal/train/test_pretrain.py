@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import shlex
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +18,17 @@ from bert_minimal.train.corpus import Corpus, PairBatches, prepare, read_documen
 from bert_minimal.train.loop import evaluate
 from bert_minimal.train.metrics import count_parameters, training_flops
 from bert_minimal.train.pairs import pair_at
-from bert_minimal.train.pretrain import PAPER, PRESETS, PhasedBatches, PreTrainingObjective, plan, pretrain, save_model
+from bert_minimal.train.pretrain import (
+    PAPER,
+    PRESETS,
+    PhasedBatches,
+    PreTrainingObjective,
+    check_numbers,
+    plan,
+    pretrain,
+    save_model,
+    split_texts,
+)
 from bert_minimal.train.pretrain import evaluate as evaluate_saved
 from bert_minimal.wordpiece import WordPiece
 
@@ -125,8 +137,6 @@ def test_same_seed_same_batch(corpus):
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_phases(corpus, mixed):
-    from dataclasses import replace
-
     recipe = replace(PRESETS["t4"], sequences=8, steps=200, phases=((0.75, 16), (0.25, 64)), mixed=mixed)
     data = PhasedBatches(corpus, recipe, 0, False, pair_at)
     lengths = [data[step]["longest"].shape[0] for step in range(200)]
@@ -164,6 +174,21 @@ def test_held_out_documents():
     assert len(learn) >= 1
 
 
+def test_a_small_text_has_two_held_out_documents_for_training_and_for_measuring(tmp_path):
+    text = tmp_path / "text.txt"
+    for many in (4, 20):
+        text.write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS[:many]))
+        learn, held = split_texts((str(text),))
+        assert len(held) == 2
+        assert sorted(learn + held) == sorted(DOCUMENTS[:many])
+    tokenizer = WordPiece.train((p for d in DOCUMENTS for p in d), 150)
+    save_model(PreTraining(BertConfig.preset("tiny", vocab_size=len(tokenizer))), tokenizer, tmp_path / "model")
+    evaluate_saved(str(tmp_path / "model"), (str(text),), length=32, sequences=4)
+    text.write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS[:3]))
+    with pytest.raises(ValueError, match="a fourth is needed"):
+        split_texts((str(text),))
+
+
 def test_read_documents(tmp_path):
     (tmp_path / "a.txt").write_text("One line.\nStill the first.\n\nSecond paragraph.\n")
     (tmp_path / "b.txt").write_text("Other.\n\n\nThird document in a single file.\n")
@@ -171,6 +196,17 @@ def test_read_documents(tmp_path):
     assert list(read_documents(str(tmp_path / "b.txt"))) == [["Other."], ["Third document in a single file."]]
     with pytest.raises(FileNotFoundError, match=r"give a \.txt file"):
         list(read_documents(str(tmp_path / "nowhere")))
+
+
+def test_a_file_that_is_not_utf8_is_named(tmp_path):
+    """An empty one is none of these: in a folder of thousands there may be some."""
+    (tmp_path / "a.txt").write_text("")
+    (tmp_path / "b.txt").write_bytes("Fine.\r\n\r\nLe café.".encode("latin-1"))
+    for source in (tmp_path, tmp_path / "b.txt"):
+        with pytest.raises(ValueError, match=r"b\.txt, line 3: byte 0xe9 is not UTF-8: save the file as UTF-8"):
+            list(read_documents(str(source)))
+    (tmp_path / "b.txt").write_bytes("Fine.\r\n\r\nLe café.".encode("utf-8-sig"))
+    assert list(read_documents(str(tmp_path))) == [[], ["Fine.", "Le café."]]
 
 
 def test_flops_of_base():
@@ -190,19 +226,107 @@ def test_the_plan_of_the_paper():
         assert count_parameters(Bert(PAPER.config())) == 109_482_240
 
 
-def test_the_command_from_text_to_model(tmp_path, monkeypatch, capsys):
-    text = tmp_path / "text.txt"
-    text.write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS))
-    monkeypatch.setattr("sys.argv", ["pretrain", "out"])
-    out = tmp_path / "out"
-    pretrain(out, text=(str(text),), steps=40, sequences=4, preset="laptop", dry_run=True)
-    assert "operations" in capsys.readouterr().out
-    assert not out.exists()
-    from dataclasses import replace
+@pytest.fixture
+def text(tmp_path) -> str:
+    """The documents in one file, in a folder whose name has to be quoted."""
+    folder = tmp_path / "my texts"
+    folder.mkdir()
+    (folder / "text.txt").write_text("\n\n\n".join("\n\n".join(d) for d in DOCUMENTS))
+    return str(folder / "text.txt")
 
+
+@pytest.fixture
+def small_laptop(monkeypatch):
+    """A preset that trains in seconds."""
     small = replace(PRESETS["laptop"], vocabulary=150, layers=1, width=64, heads=2)
     monkeypatch.setitem(PRESETS, "laptop", small)
-    pretrain(out, text=(str(text),), steps=40, sequences=4)
+
+
+def test_a_run_started_otherwise_is_refused_and_leaves_all_as_it_was(tmp_path, text, small_laptop, monkeypatch):
+    out, other = tmp_path / "out", tmp_path / "other.txt"
+    other.write_text("\n\n\n".join("\n\n".join(d) for d in reversed(DOCUMENTS)))
+    arguments = ["pretrain", str(out), "--text", text, "--steps", "3", "--sequences", "2"]
+    monkeypatch.setattr("sys.argv", ["bert_minimal/__main__.py", *arguments])
+    main(arguments)
+    before = {name: (out / name).read_bytes() for name in ("run.json", "command.txt", "log.jsonl", "state.safetensors")}
+    changes = ["--text", str(other)], ["--sequences", "4"], ["--task", "sentence-order"], ["--whole-words"]
+    for changed in (*changes, ["--seed", "1"], ["--corpus", str(out / "corpus")]):
+        monkeypatch.setattr("sys.argv", ["bert_minimal/__main__.py", *arguments, *changed])
+        with pytest.raises(SystemExit, match=f"belongs to another run: {changed[0][2:].replace('-', '_')} was"):
+            main([*arguments, *changed])
+    assert all((out / name).read_bytes() == content for name, content in before.items())
+    main(arguments)
+
+
+def test_command_txt_can_be_run(tmp_path, text, small_laptop, monkeypatch):
+    arguments = ["pretrain", str(tmp_path / "out"), "--text", text, "--steps", "1", "--sequences", "2"]
+    monkeypatch.setattr("sys.argv", ["bert_minimal/__main__.py", *arguments])
+    main(arguments)
+    _, *command = shlex.split((tmp_path / "out" / "command.txt").read_text())
+    assert command == ["-m", "bert_minimal", *arguments]
+
+
+def test_a_command_whose_text_is_not_there_leaves_no_mark(tmp_path, text, small_laptop):
+    """Put right, it starts."""
+    arguments = ["pretrain", str(tmp_path / "out"), "--steps", "1", "--sequences", "2", "--text"]
+    with pytest.raises(SystemExit, match="no text at"):
+        main([*arguments, "nowhere.txt"])
+    assert not (tmp_path / "out").exists()
+    main([*arguments, text])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--sequences", "-4"], "--sequences is -4: give at least 1"),
+        (["--sequences", "0"], "--sequences is 0: give at least 1"),
+        (["--preset", "t4", "--sequences", "2"], "no room for one of 512, which this recipe needs: give at least 4"),
+        (["--seed", "-1"], "--seed is -1: give at least 0"),
+        (["--accumulate", "0"], "--accumulate is 0: give at least 1"),
+        (["--workers", "-1"], "--workers is -1: give at least 0"),
+        (["--steps", "0"], "--steps is 0: give at least 1"),
+        (["--scale", "0"], "--scale is 0.0: it has to be above 0"),
+        (["--scale", "inf"], "--scale is inf"),
+    ],
+)
+def test_a_wrong_number_gets_one_sentence_and_leaves_no_mark(options, says, tmp_path, text, small_laptop):
+    with pytest.raises(SystemExit, match=f"^error: .*{says}"):
+        main(["pretrain", str(tmp_path / "out"), "--text", text, *options])
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_processes_need_a_batch_each():
+    with pytest.raises(ValueError, match="--accumulate is 1: 2 processes need a multiple of 2"):
+        check_numbers(PRESETS["h100"], seed=0, workers=None, processes=2)
+    check_numbers(replace(PRESETS["h100"], accumulate=2), seed=0, workers=None, processes=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--length", "65"], "--length is 65: the model reads 64 pieces at most"),
+        (["--length", "4"], "--length is 4: give at least 5"),
+        (["--sequences", "0"], "--sequences is 0: give at least 1"),
+        (["--seed", "-1"], "--seed is -1: give at least 0"),
+    ],
+)
+def test_measuring_refuses_a_wrong_number_in_one_sentence(options, says, tiny, text):
+    with pytest.raises(SystemExit, match=f"^error: {says}"):
+        main(["evaluate", str(tiny), "--text", text, *options])
+
+
+def test_the_shortest_sequence_is_one_piece_a_segment(corpus):
+    batch = PairBatches(corpus, 1, 5, seed=0)[0]
+    assert batch["token_type_ids"].tolist() == [0, 0, 0, 1, 1]
+
+
+def test_the_command_from_text_to_model(tmp_path, text, small_laptop, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["pretrain", "out"])
+    out = tmp_path / "out"
+    pretrain(out, text=(text,), steps=40, sequences=4, preset="laptop", dry_run=True)
+    assert "operations" in capsys.readouterr().out
+    assert not out.exists()
+    pretrain(out, text=(text,), steps=40, sequences=4)
     model = PreTraining.from_pretrained(out / "model")
     assert len(WordPiece.from_pretrained(out / "model")) == model.config.vocab_size
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
