@@ -403,30 +403,38 @@ def _predict(model, sequences, batch):
 
 
 def ask_to_predict(function, weights, sequences, batch, training, about):
-    """Ask for the probabilities of a small model's classes -> them, or how the model was asked."""
-    calls = []
+    """Ask for the probabilities of a small model's classes -> them, or how the model was asked and left."""
+    calls, lengths = [], [len(row) for row in sequences]
+
+    class Thinned(torch.nn.Module):
+        """A part with a mode of its own: in train mode it drops every third feature."""
+
+        def forward(self, x):
+            return x * (torch.arange(x.size(1), device=x.device) % 3 != 0) * 1.5 if self.training else x
 
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
+            self.thinned = Thinned()
             for name, value in weights.items():
                 self.register_parameter(name, torch.nn.Parameter(value.clone()))
 
         def forward(self, ids, mask):  # (B, S), (B, S) of 1 and 0 -> (B, K)
-            how = "train" if self.training else "eval"
-            calls.append([ids.size(0), ids.size(1), how, torch.is_grad_enabled()])
             real = mask[:, :, None].to(self.table.dtype)
             x = (self.table[ids] + self.position[: ids.size(1)]) * real  # (B, S, D)
-            x = torch.tanh(x.sum(1) / real.sum(1))
-            if self.training:
-                x = x * (torch.arange(x.size(1), device=x.device) % 3 != 0) * 1.5
-            return x @ self.weight.T + self.bias
+            logits = self.thinned(torch.tanh(x.sum(1) / real.sum(1))) @ self.weight.T + self.bias
+            other = bool((ids[mask == 0] != 0).any())  # something else than 0 where nothing should be
+            calls.append([ids.size(0), ids.size(1), other, logits.requires_grad])
+            return logits
 
     model = Model().train(training)
     out = function(model, sequences, batch)
     if about == "calls":
         graph = isinstance(out, torch.Tensor) and out.requires_grad
-        return {"calls": calls, "training": model.training, "graph": graph}
+        modes = [part.training for part in model.modules()]  # the whole first
+        learns = all(p.requires_grad for p in model.parameters())
+        asked = {"calls": calls, "lengths": lengths, "batch": batch}
+        return asked | {"graph": graph, "modes": modes, "learns": learns}
     return out
 
 
@@ -448,18 +456,23 @@ def _(new: Inputs):
     yield Case("probabilities", (ask(alike[:1], 3),), "for a single text the probabilities are off by {off}")
     yield Case("eval mode", (ask(alike, 3, training=True),), "a model that comes in train mode: off by {off}")
     yield Case("padding", (ask(rising, 3),), "for texts of 2, 4 and 7 tokens the probabilities are off by {off}")
+    with_zero = [text[:1] + [0] + text[1:] for text in rising]  # a token as any other
+    yield Case("padding", (ask(with_zero, 3),), "where 0 is among the ids of a text, the probabilities are off by {off}")
+    yield Case("padding", (ask(rising, 3, about="calls"),), holds=_padded_with_0, loose=True)
     # Sorted, a text goes from place i to another one, and no place is where its text came from: an order that is
     # put back the wrong way round differs.
     lengths = [6, 2, 9, 4, 11, 3, 8]
     start = new.random.randrange(7)
     mixed = [sequence(n) for n in lengths[start:] + lengths[:start]]
+    while not _length_alone_saves(mixed, 2):
+        mixed = [sequence(n) for n in lengths[start:] + lengths[:start]]
     says = "for seven texts of mixed lengths the probabilities are off by {off}"
     yield Case("order", (ask(mixed, 7),), says + ", all in one batch")
     for batch in (3, 2):
         yield Case("order", (ask(mixed, batch),), f"{says}, {batch} a batch")
     yield Case("batches", (ask(mixed, 3, about="calls"),), holds=lambda a: _calls(a, 7, 3), loose=True)
     yield Case("batches", (ask(mixed, 1),), f"{says}, one a batch")
-    yield Case("by length", (ask(mixed, 2, about="calls"),), holds=lambda a: _width(a, lengths, 2), loose=True)
+    yield Case("by length", (ask(mixed, 2, about="calls"),), holds=_width, loose=True)
     yield Case("no gradients", (ask(mixed, 3, about="calls"),), holds=_no_gradients, loose=True)
     for training in (True, False):
         yield Case("mode afterwards", (ask(mixed, 3, training, "calls"),), loose=True,
@@ -477,40 +490,72 @@ def _calls(answer: Answer, count: int, batch: int) -> str | None:
     return None
 
 
-def _width(answer: Answer, lengths: list[int], batch: int) -> str | None:
+def _positions(lengths: list[int], batch: int) -> int:
+    """What is read, padding included, of texts of these lengths in this order."""
+    groups = [lengths[i : i + batch] for i in range(0, len(lengths), batch)]
+    return sum(len(group) * max(group) for group in groups)
+
+
+def _sorted_positions(lengths: list[int], batch: int) -> tuple[int, int]:
+    """What is read of texts sorted by length: the better way round and the other."""
+    ways = [_positions(sorted(lengths, reverse=down), batch) for down in (False, True)]
+    return min(ways), max(ways)
+
+
+def _length_alone_saves(sequences: list[list[int]], batch: int) -> bool:
+    """Sorting by ids, by their sum or not at all costs more than sorting by length, up or down, and each differs."""
+    orders = [[len(row) for row in order] for order in (sorted(sequences), sorted(sequences, key=sum), sequences)]
+    read = [_positions(order, batch) for order in orders]
+    least = min(read + [_positions(order[::-1], batch) for order in orders])
+    return least > _sorted_positions(orders[0], batch)[1] and len(set(read)) == 3
+
+
+def _padded_with_0(answer: Answer) -> str | None:
+    if any(other for _, _, other, _ in answer.value["calls"]):
+        return "the mask is right, but the ids that it hides are not 0"
+    return None
+
+
+def _width(answer: Answer) -> str | None:
     """Positions with padding, against sorting up or down."""
+    lengths, batch = answer.value["lengths"], answer.value["batch"]
     asked = sum(rows * width for rows, width, *_ in answer.value["calls"])
-    bounds = []
-    for down in (False, True):
-        order = sorted(lengths, reverse=down)
-        groups = [order[i : i + batch] for i in range(0, len(order), batch)]
-        bounds.append(sum(len(group) * max(group) for group in groups))
-    if asked <= max(bounds):
+    least, most = _sorted_positions(lengths, batch)
+    if asked <= most:
         return None
-    return (
-        f"the model reads {asked} positions for {sum(lengths)} tokens; with texts of like length together {min(bounds)}"
-    )
+    return f"the model reads {asked} positions for {sum(lengths)} tokens; with texts of like length together {least}"
 
 
 def _no_gradients(answer: Answer) -> str | None:
     if answer.value["graph"]:
         return "the probabilities hold on to a graph: memory for gradients that nobody wants"
-    if any(enabled for *_, enabled in answer.value["calls"]):
+    if any(graph for *_, graph in answer.value["calls"]):
         return "the model is asked with gradients switched on: it keeps everything for a way back"
+    if not answer.value["learns"]:
+        return "afterwards the model's weights want no gradients: whoever goes on training it learns nothing"
     return None
 
 
 def _afterwards(answer: Answer, training: bool) -> str | None:
     came, left = ("train", "eval") if training else ("eval", "train")
-    return None if answer.value["training"] == training else f"the model came in {came} mode and is left in {left} mode"
+    whole, *parts = answer.value["modes"]
+    if whole != training:
+        return f"the model came in {came} mode and is left in {left} mode"
+    if any(part != training for part in parts):
+        return f"the model is back in {came} mode, but a part inside it is left in {left} mode"
+    return None
 
 
 @predict.canonical
 def _(value):
-    """Of how the model was asked only what judges: sizes and widths of the batches in any order, and modes."""
+    """Of how the model was asked only what judges: sorted up or down is the same, as long as little padding is read."""
     if isinstance(value, dict) and "calls" in value:
         calls = value["calls"]
-        return [sorted(call[:2] for call in calls), any(call[3] for call in calls), value["training"], value["graph"]]
+        sizes = [rows for rows, *_ in calls]
+        counts = [sum(sizes), max(sizes, default=0), len(sizes)]
+        widths = sorted(call[:2] for call in calls) if _width(Answer(value)) else []
+        seen = [any(call[2] for call in calls), any(call[3] for call in calls)]
+        return [counts, widths, seen, value["graph"], value["modes"], value["learns"]]
     return value
 
 

@@ -580,8 +580,11 @@ def nothing_returned(model, make_optimizer, batches, epochs, lr, frozen=False):
 
 
 def _ask(model, sequences, batch, *, order=None, back=None, end=None, mode="eval", restore=True, gradients=False,
-         pad=0, left=False, mask_all=False, width=None):  # fmt: skip
-    """The right answers, except for what is given. back: how rows are put back; end: logits -> what is returned."""
+         pad=0, left=False, mask_of=None, width=None):  # fmt: skip
+    """The right answers, except for what is given.
+
+    back: how rows are put back; end: logits -> what is returned; mask_of: ids -> the mask.
+    """
     device, was_training = next(model.parameters()).device, model.training
     if mode is not None:
         model.train(mode == "train")
@@ -602,7 +605,7 @@ def _ask(model, sequences, batch, *, order=None, back=None, end=None, mode="eval
                 [[0] * b + [1] * len(s) + [0] * (n - b) for s, n, b in zip(some, gaps, before, strict=True)],
                 device=device,
             )
-            logits.append(model(ids, torch.ones_like(mask) if mask_all else mask))
+            logits.append(model(ids, mask_of(ids) if mask_of else mask))
         logits = torch.cat(logits)
         out = end(logits) if end else logits.softmax(-1)
     if restore:
@@ -658,12 +661,23 @@ def train_mode_on(model, sequences, batch):
 
 @predict.mistake("padding that the mask does not hide", think="what does the mask say about the places you filled up?")
 def padding_read(model, sequences, batch):
-    return _ask(model, sequences, batch, mask_all=True)
+    return _ask(model, sequences, batch, mask_of=torch.ones_like)
 
 
 @predict.mistake("a mask made from ids, with another id as padding", think="which id is hidden by ids != 0?")
 def padded_with_one(model, sequences, batch):
-    return _ask(model, sequences, batch, pad=1, mask_all=True)
+    return _ask(model, sequences, batch, pad=1, mask_of=lambda ids: (ids != 0).long())
+
+
+@predict.mistake("a mask made from ids: a token whose id is 0 is hidden with the padding",
+                 think="who knows better where a text ends: its ids or its length?")  # fmt: skip
+def mask_from_ids(model, sequences, batch):
+    return _ask(model, sequences, batch, mask_of=lambda ids: (ids != 0).long())
+
+
+@predict.mistake("padded with 1, under a right mask", think="with which id does the exercise ask you to pad?")
+def hidden_padding_of_ones(model, sequences, batch):
+    return _ask(model, sequences, batch, pad=1)
 
 
 @predict.mistake("padding on the left", think="which position has the first token of a short text?")
@@ -731,6 +745,11 @@ def sorted_by_content(model, sequences, batch):
     return _ask(model, sequences, batch, order=sorted(range(len(sequences)), key=lambda i: sequences[i]))
 
 
+@predict.mistake("texts sorted by the sum of their ids", think="which is the longer text, [16, 16] or [1, 1, 1]?")
+def sorted_by_sum(model, sequences, batch):
+    return _ask(model, sequences, batch, order=sorted(range(len(sequences)), key=lambda i: sum(sequences[i])))
+
+
 @predict.mistake("each batch padded to the longest text of all", think="how much of what the model reads is padding?")
 def padded_to_the_longest(model, sequences, batch):
     return _ask(model, sequences, batch, width=lambda every, some: max(len(s) for s in every))
@@ -754,11 +773,26 @@ def detached_too_late(model, sequences, batch):
     return _ask(model, sequences, batch, gradients=True).detach()
 
 
+@predict.mistake("gradients switched off at the weights, for good", think="can the model learn after your answers?")
+def weights_left_frozen(model, sequences, batch):
+    model.requires_grad_(False)
+    return _ask(model, sequences, batch)
+
+
 @predict.mistake(
     "the model left in eval mode: the rest of the training has no dropout", think="in which mode did the model come?"
 )
 def left_in_eval_mode(model, sequences, batch):
     return _ask(model, sequences, batch, restore=False)
+
+
+@predict.mistake("the mode given back to the model alone: its parts stay in eval mode",
+                 think="what does model.train(…) do that model.training = … does not?")  # fmt: skip
+def only_the_whole_restored(model, sequences, batch):
+    was_training = model.training
+    out = _ask(model, sequences, batch, restore=False)
+    model.training = was_training
+    return out
 
 
 @predict.mistake("the model always left in train mode", think="what if the model came in eval mode?")
