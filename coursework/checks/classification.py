@@ -156,13 +156,19 @@ def _(new: Inputs):
     yield Case("one answer for all", (Call((never,)),), "who never says 1 has scores that are off by {off}")
     none = [batch(0, 0, 0, some(4))]
     yield Case("one answer for all", (Call((none,)),), "where no label is 1 and nobody says so: off by {off}")
+    ones, zeros = [batch(some(2), 0, some(2), 0)], [batch(0, some(2), 0, some(2))]
+    yield Case("one answer for all", (Call((ones,)),), "where every label is 1, and not every answer: off by {off}")
+    yield Case("one answer for all", (Call((zeros,)),), "where every label is 0, and not every answer: off by {off}")
+    wrong = [batch(0, some(2), some(3), 0)]
+    yield Case("one answer for all", (Call((wrong,)),), "where every answer is wrong, the scores are off by {off}")
 
 
 def _score(answer: Answer, key: str, want: float) -> str | None:
     got = float(answer.value[key])
     if abs(got - want) <= 1e-5:
         return None
-    return f"on a single batch {key} is {got:.4g}, expected {want:.4g}"
+    digits = 4 if f"{got:.4g}" != f"{want:.4g}" else 7  # as many as it takes to see the difference
+    return f"on a single batch {key} is {got:.{digits}g}, expected {want:.{digits}g}"
 
 
 @evaluate.canonical
@@ -457,7 +463,7 @@ def _(new: Inputs):
     yield Case("eval mode", (ask(alike, 3, training=True),), "a model that comes in train mode: off by {off}")
     yield Case("padding", (ask(rising, 3),), "for texts of 2, 4 and 7 tokens the probabilities are off by {off}")
     with_zero = [text[:1] + [0] + text[1:] for text in rising]  # a token as any other
-    yield Case("padding", (ask(with_zero, 3),), "where 0 is among the ids of a text, the probabilities are off by {off}")
+    yield Case("padding", (ask(with_zero, 3),), "of texts with a 0 among their ids the probabilities are off by {off}")
     yield Case("padding", (ask(rising, 3, about="calls"),), holds=_padded_with_0, loose=True)
     # Sorted, a text goes from place i to another one, and no place is where its text came from: an order that is
     # put back the wrong way round differs.

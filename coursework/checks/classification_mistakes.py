@@ -228,6 +228,12 @@ def arithmetic_mean(batches):
     return _scores(tp, fp, fn, tn) | {"f1": (precision + recall) / 2}
 
 
+@evaluate.mistake("F1 without its two 2s: the errors count double", think="how often does an error count in F1, and a hit?")
+def f1_without_twos(batches):
+    tp, fp, fn, tn = _counts(batches)
+    return _scores(tp, fp, fn, tn) | {"f1": tp / (tp + fp + fn) if tp + fp + fn else 0.0}
+
+
 @evaluate.mistake("F1 without the 2", think="what is F1 when every answer is right?")
 def f1_without_two(batches):
     tp, fp, fn, tn = _counts(batches)
@@ -274,6 +280,29 @@ def divides_by_zero(batches):
     return {"accuracy": (tp + tn) / (tp + fp + fn + tn), "f1": f1, "mcc": mcc}
 
 
+@evaluate.mistake("a division by 0 where all labels are the same, which your guard does not ask about",
+                  think="which of the four sums below are 0 when every label is 1?")  # fmt: skip
+def guards_the_answers_alone(batches):
+    tp, fp, fn, tn = _counts(batches)
+    spread = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    mcc = 0.0 if tp + fp == 0 or tn + fn == 0 else (tp * tn - fp * fn) / math.sqrt(spread)
+    return _scores(tp, fp, fn, tn) | {"mcc": mcc}
+
+
+@evaluate.mistake("an MCC that is 0 wherever TP or TN is 0", think="what is MCC when every answer is wrong?")
+def mcc_needs_right_answers(batches):
+    tp, fp, fn, tn = _counts(batches)
+    return _scores(tp, fp, fn, tn) | {"mcc": _scores(tp, fp, fn, tn)["mcc"] if tp and tn else 0.0}
+
+
+@evaluate.mistake("an MCC of 1 where all labels are the same and the answers are not",
+                  think="what does the text say of a division by 0?")  # fmt: skip
+def mcc_one_for_equal_labels(batches):
+    tp, fp, fn, tn = _counts(batches)
+    equal = (tp + fn == 0 or tn + fp == 0) and tp + fp > 0 and tn + fn > 0
+    return _scores(tp, fp, fn, tn) | ({"mcc": 1.0} if equal else {})
+
+
 @evaluate.mistake("MCC as NaN where one answer is given to all", think="what is 0 / 0 for a tensor, and what is asked?")
 def nan_mcc(batches):
     tp, fp, fn, tn = _counts(batches)
@@ -306,6 +335,25 @@ def argmin_taken(batches):
 @evaluate.mistake("percent instead of shares", think="what is the accuracy when everything is right: 1 or 100?")
 def percent(batches):
     return {key: 100 * value for key, value in _scores(*_counts(batches)).items()}
+
+
+def _rounded(batches, digits):
+    return {key: round(value, digits) for key, value in _scores(*_counts(batches)).items()}
+
+
+@evaluate.mistake("scores rounded to four digits", think="is a rounded score the score, or the way it is shown?")
+def rounded(batches):
+    return _rounded(batches, 4)
+
+
+@evaluate.mistake("scores rounded to three digits", think="is a rounded score the score, or the way it is shown?")
+def rounded_to_three(batches):
+    return _rounded(batches, 3)
+
+
+@evaluate.mistake("scores rounded to two digits", think="is a rounded score the score, or the way it is shown?")
+def rounded_to_two(batches):
+    return _rounded(batches, 2)
 
 
 @evaluate.mistake("the number of right answers, not their share", think="what do you divide by?")
