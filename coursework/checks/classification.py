@@ -216,12 +216,13 @@ def _fine_tune(model, make_optimizer, batches, epochs, lr, frozen=False):
     return losses
 
 
-def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, old=0.0):
+def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, old=0.0, again=False):
     """Ask to fine-tune a small model that comes in eval mode -> what `about` names.
 
-    drop: whether its layers drop anything in train mode; old: what the gradients hold before.
+    drop: whether its layers drop anything in train mode; old: what the gradients hold before; again: whether the
+    same model has been fine-tuned before, frozen.
     """
-    nn, events = torch.nn, []
+    nn, events, read, learned = torch.nn, [], [], []
 
     class Dropping(nn.Module):
         """Every third feature, beginning with another one each time it is asked in train mode."""
@@ -245,6 +246,7 @@ def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, o
 
     class Head(Dropping):
         def forward(self, pooled):  # (B, D) -> (B, K)
+            read.append(pooled.size(0))
             return self.dropped(pooled) @ self.weight.T + self.bias
 
     class Model(nn.Module):
@@ -271,6 +273,7 @@ def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, o
         @torch.no_grad()
         def step(self):
             events.append("step")
+            learned.extend(read[-1:])  # the size of the batch that was read last
             for p in self.all:
                 if p.grad is not None:
                     self.before[p] = 0.5 * self.before.get(p, 0.0) + p.grad + 0.1 * p
@@ -279,6 +282,8 @@ def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, o
     model = Model().eval()
     for p in model.parameters():
         p.grad = torch.full_like(p, old) if old else None
+    if again:
+        function(model, Optimizer, batches, epochs, lr, True)
     losses = function(model, Optimizer, batches, epochs, lr, frozen)
     found = {name.rpartition(".")[2]: p.detach() for name, p in model.named_parameters()}
     if about == "weights":
@@ -287,6 +292,8 @@ def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, o
         return [name for name, p in found.items() if not torch.equal(p, weights[name])]
     if about == "events":
         return events
+    if about == "order":
+        return learned
     losses = losses.unbind() if isinstance(losses, torch.Tensor) and losses.dim() == 1 else losses
     if about == "kinds" and isinstance(losses, (list, tuple)):
         return ["graph" if getattr(loss, "requires_grad", False) else "number" for loss in losses]
@@ -300,7 +307,10 @@ def _(new: Inputs):
     pieces, width, classes, length = 11, 6, 4, 5
     weights = {"table": new.normal(pieces, width, scale=1.5), "dense": new.normal(width, width),
                "weight": new.normal(classes, width, scale=1.5), "bias": new.normal(classes, scale=2.0)}  # fmt: skip
-    batches = [(new.integers(0, pieces, size, length), new.integers(0, classes, size)) for size in (3, 7, 2)]
+    # Each batch has the label 0, and another one: a loss that leaves out 0 is off, and still a number.
+    zero, sizes = torch.zeros(1, dtype=torch.int64), (3, 7, 2)
+    batches = [(new.integers(0, pieces, size, length), torch.cat([zero, new.integers(1, classes, size - 1)]))
+               for size in sizes]  # fmt: skip
     one, lr = batches[:1], round(new.random.uniform(0.1, 0.2), 3)
 
     def ask(about: str, batches: list, epochs: int = 1, lr: float = lr, frozen: bool = False, **more) -> Call:
@@ -313,6 +323,7 @@ def _(new: Inputs):
                "what stood in the gradients before is in the step: the weights are off by {off}")  # fmt: skip
     yield Case("learning rate", (ask("weights", one, lr=0.5),), "with lr = 0.5 the weights are off by {off}")
     yield Case("all batches", (ask("events", batches, 2),), holds=lambda a: _steps(a, 6), loose=True)
+    yield Case("all batches", (ask("order", batches, 3),), holds=lambda a: _in_order(a, sizes * 3), loose=True)
     yield Case("all batches", (ask("losses", batches, 3),), "three batches, three epochs: the losses are off by {off}")
     yield Case("all batches", (ask("weights", batches, 2),), "after six steps the weights are off by {off}")
     modes = ask("events", batches, 2, drop=True)
@@ -322,6 +333,7 @@ def _(new: Inputs):
     yield Case("frozen weights", (ask("moved", batches, 2, frozen=True),), holds=_only_the_head, loose=True)
     yield Case("frozen weights", (ask("weights", batches, 2, frozen=True),),
                "frozen, without dropout: the weights are off by {off}")  # fmt: skip
+    yield Case("frozen weights", (ask("moved", batches, again=True),), holds=_thawed, loose=True)
     frozen = ask("events", batches, 2, frozen=True, drop=True)
     noisy = "is frozen and still drops features: it is in train mode"
     yield Case("frozen dropout", (frozen,), holds=lambda a: _mode(a, "encoder trains", noisy), loose=True)
@@ -347,6 +359,20 @@ def _only_the_head(answer: Answer) -> str | None:
     return f"with a frozen encoder the head learns, but its {' and '.join(still)} did not move" if still else None
 
 
+def _thawed(answer: Answer) -> str | None:
+    still = [name for name in ("table", "dense") if name not in answer.value]
+    says = "fine-tuned once more, not frozen this time, the model learns with its head only"
+    return f"{says}: the encoder's {' and '.join(still)} did not move" if still else None
+
+
+def _in_order(answer: Answer, want: tuple[int, ...]) -> str | None:
+    """Batches are told apart by their sizes. Another number of steps is another part of the story."""
+    got = answer.value
+    if sorted(got) != sorted(want) or tuple(got) == want:
+        return None
+    return f"the batches are learned in another order than given: {got} texts, expected {list(want)}"
+
+
 def _steps(answer: Answer, want: int) -> str | None:
     steps = answer.value.count("step")
     return None if steps == want else f"three batches, two epochs: {steps} steps, expected {want}"
@@ -365,8 +391,9 @@ def _plain_numbers(answer: Answer) -> str | None:
 
 @fine_tune.canonical
 def _(value):
-    """Of events only what judges: how many steps, and who was in which mode."""
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+    """Of events only what judges: how many steps, and who was in which mode. Other lists of words stay."""
+    words = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if words and any(" " in item for item in value):
         return [str(value.count("step")), *sorted({item for item in value if " " in item})]
     return value
 
@@ -462,7 +489,7 @@ def _(new: Inputs):
     yield Case("probabilities", (ask(alike[:1], 3),), "for a single text the probabilities are off by {off}")
     yield Case("eval mode", (ask(alike, 3, training=True),), "a model that comes in train mode: off by {off}")
     yield Case("padding", (ask(rising, 3),), "for texts of 2, 4 and 7 tokens the probabilities are off by {off}")
-    with_zero = [text[:1] + [0] + text[1:] for text in rising]  # a token as any other
+    with_zero = [[*text[:1], 0, *text[1:]] for text in rising]  # a token as any other
     yield Case("padding", (ask(with_zero, 3),), "of texts with a 0 among their ids the probabilities are off by {off}")
     yield Case("padding", (ask(rising, 3, about="calls"),), holds=_padded_with_0, loose=True)
     # Sorted, a text goes from place i to another one, and no place is where its text came from: an order that is

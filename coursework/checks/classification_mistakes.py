@@ -1,6 +1,7 @@
 """What students really get wrong in unit 08, as code: each must be rejected and called by its name."""
 
 import math
+import random
 
 import torch
 import torch.nn.functional as F
@@ -228,7 +229,9 @@ def arithmetic_mean(batches):
     return _scores(tp, fp, fn, tn) | {"f1": (precision + recall) / 2}
 
 
-@evaluate.mistake("F1 without its two 2s: the errors count double", think="how often does an error count in F1, and a hit?")
+@evaluate.mistake(
+    "F1 without its two 2s: the errors count double", think="how often does an error count in F1, and a hit?"
+)
 def f1_without_twos(batches):
     tp, fp, fn, tn = _counts(batches)
     return _scores(tp, fp, fn, tn) | {"f1": tp / (tp + fp + fn) if tp + fp + fn else 0.0}
@@ -366,8 +369,8 @@ def not_divided(batches):
 
 
 def _loop(model, make_optimizer, batches, epochs, lr, frozen, *, loss_of=None, modes=None, learned=None, zero=True,
-          keep=None):  # fmt: skip
-    """The right loop, except for what is given."""
+          keep=None, order=None):  # fmt: skip
+    """The right loop, except for what is given. zero: False, or "epoch"; order: batches -> those of an epoch."""
     encoder = list(model.encoder.parameters())
     for p in encoder:
         p.requires_grad_(not frozen)
@@ -379,8 +382,10 @@ def _loop(model, make_optimizer, batches, epochs, lr, frozen, *, loss_of=None, m
         model.encoder.train(not frozen)
     losses = []
     for _ in range(epochs):
-        for ids, labels in batches:
-            if zero:
+        if zero == "epoch":
+            model.zero_grad()
+        for ids, labels in order(batches) if order else batches:
+            if zero is True:
                 model.zero_grad()
             loss = (loss_of or F.cross_entropy)(model(ids), labels)
             loss.backward()
@@ -429,6 +434,12 @@ def squared_error(model, make_optimizer, batches, epochs, lr, frozen=False):
         return F.mse_loss(logits.softmax(-1), F.one_hot(labels, logits.size(1)).to(logits.dtype))
 
     return _loop(model, make_optimizer, batches, epochs, lr, frozen, loss_of=loss_of)
+
+
+@fine_tune.mistake("label 0 taken for “ignore this one”", think="is 0 a class here, or the id of padding?")
+def zero_ignored(model, make_optimizer, batches, epochs, lr, frozen=False):
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen,
+                 loss_of=lambda logits, labels: F.cross_entropy(logits, labels, ignore_index=0))  # fmt: skip
 
 
 @fine_tune.mistake("label smoothing nobody asked for", think="is the truth 1 or 0.9?")
@@ -493,6 +504,24 @@ def head_frozen(model, make_optimizer, batches, epochs, lr, frozen=False):
                  modes=lambda: (model.train(), model.encoder.train(not frozen)))  # fmt: skip
 
 
+@fine_tune.mistake("frozen for good: a later run that is not frozen learns the head only",
+                   think="who wants the encoder's gradients back when frozen is False?")  # fmt: skip
+def never_thawed(model, make_optimizer, batches, epochs, lr, frozen=False):
+    if frozen:
+        model.encoder.requires_grad_(False)
+    optimizer, losses = make_optimizer([p for p in model.parameters() if p.requires_grad], lr), []
+    model.train()
+    model.encoder.train(not frozen)
+    for _ in range(epochs):
+        for ids, labels in batches:
+            model.zero_grad()
+            loss = F.cross_entropy(model(ids), labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return losses
+
+
 @fine_tune.mistake("gradients of frozen weights set to 0: the optimizer's decay still shrinks them",
                    think="does a weight stand still whose gradient is 0, if there is weight decay?")  # fmt: skip
 def zeroed_gradients(model, make_optimizer, batches, epochs, lr, frozen=False):
@@ -526,6 +555,11 @@ def optimizer_has_the_head_only(model, make_optimizer, batches, epochs, lr, froz
 @fine_tune.mistake("gradients never cleared", think="what is in .grad before backward?")
 def never_cleared(model, make_optimizer, batches, epochs, lr, frozen=False):
     return _loop(model, make_optimizer, batches, epochs, lr, frozen, zero=False)
+
+
+@fine_tune.mistake("gradients cleared once an epoch", think="what is in .grad before the second batch's backward?")
+def cleared_once_an_epoch(model, make_optimizer, batches, epochs, lr, frozen=False):
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen, zero="epoch")
 
 
 @fine_tune.mistake("gradients cleared between backward and step", think="what does the optimizer find in .grad?")
@@ -572,6 +606,30 @@ def one_epoch(model, make_optimizer, batches, epochs, lr, frozen=False):
     return _loop(model, make_optimizer, batches, 1, lr, frozen)
 
 
+@fine_tune.mistake("the last batch first", think="in which order do the batches come, and is that yours to choose?")
+def batches_reversed(model, make_optimizer, batches, epochs, lr, frozen=False):
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen, order=lambda batches: batches[::-1])
+
+
+# Of shuffled batches only those are recognised that are drawn like these (each call begins with the same seed); of
+# others the check says that their order is not the given one.
+@fine_tune.mistake("batches in an order drawn anew for each epoch", think="which order does the exercise ask for?")
+def batches_shuffled(model, make_optimizer, batches, epochs, lr, frozen=False):
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen,
+                 order=lambda batches: [batches[i] for i in torch.randperm(len(batches))])  # fmt: skip
+
+
+@fine_tune.mistake("batches shuffled by Python's random", think="which order does the exercise ask for?")
+def batches_shuffled_by_python(model, make_optimizer, batches, epochs, lr, frozen=False):
+    mine = list(batches)
+
+    def order(_):
+        random.shuffle(mine)
+        return mine
+
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen, order=order)
+
+
 @fine_tune.mistake(
     "only the first batch of each epoch: a break or a return in the loop", think="when does the loop end?"
 )
@@ -607,6 +665,22 @@ def new_optimizer_each_step(model, make_optimizer, batches, epochs, lr, frozen=F
                    think="what does a rate that is twenty times too high do to what was learned?")  # fmt: skip
 def own_learning_rate(model, make_optimizer, batches, epochs, lr, frozen=False):
     return _loop(model, make_optimizer, batches, epochs, 1e-3, frozen)
+
+
+@fine_tune.mistake("the loss noted after the step, not before", think="which loss has the step been made for?")
+def loss_after_the_step(model, make_optimizer, batches, epochs, lr, frozen=False):
+    for p in model.encoder.parameters():
+        p.requires_grad_(not frozen)
+    optimizer, losses = make_optimizer([p for p in model.parameters() if p.requires_grad], lr), []
+    model.train()
+    model.encoder.train(not frozen)
+    for _ in range(epochs):
+        for ids, labels in batches:
+            model.zero_grad()
+            F.cross_entropy(model(ids), labels).backward()
+            optimizer.step()
+            losses.append(F.cross_entropy(model(ids), labels).item())
+    return losses
 
 
 @fine_tune.mistake("losses returned with their graphs", think="what does a loss hold on to, until item() is called?")
