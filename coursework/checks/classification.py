@@ -156,13 +156,19 @@ def _(new: Inputs):
     yield Case("one answer for all", (Call((never,)),), "who never says 1 has scores that are off by {off}")
     none = [batch(0, 0, 0, some(4))]
     yield Case("one answer for all", (Call((none,)),), "where no label is 1 and nobody says so: off by {off}")
+    ones, zeros = [batch(some(2), 0, some(2), 0)], [batch(0, some(2), 0, some(2))]
+    yield Case("one answer for all", (Call((ones,)),), "where every label is 1, and not every answer: off by {off}")
+    yield Case("one answer for all", (Call((zeros,)),), "where every label is 0, and not every answer: off by {off}")
+    wrong = [batch(0, some(2), some(3), 0)]
+    yield Case("one answer for all", (Call((wrong,)),), "where every answer is wrong, the scores are off by {off}")
 
 
 def _score(answer: Answer, key: str, want: float) -> str | None:
     got = float(answer.value[key])
     if abs(got - want) <= 1e-5:
         return None
-    return f"on a single batch {key} is {got:.4g}, expected {want:.4g}"
+    digits = 4 if f"{got:.4g}" != f"{want:.4g}" else 7  # as many as it takes to see the difference
+    return f"on a single batch {key} is {got:.{digits}g}, expected {want:.{digits}g}"
 
 
 @evaluate.canonical
@@ -210,12 +216,13 @@ def _fine_tune(model, make_optimizer, batches, epochs, lr, frozen=False):
     return losses
 
 
-def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, old=0.0):
+def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, old=0.0, again=False):
     """Ask to fine-tune a small model that comes in eval mode -> what `about` names.
 
-    drop: whether its layers drop anything in train mode; old: what the gradients hold before.
+    drop: whether its layers drop anything in train mode; old: what the gradients hold before; again: whether the
+    same model has been fine-tuned before, frozen.
     """
-    nn, events = torch.nn, []
+    nn, events, read, learned = torch.nn, [], [], []
 
     class Dropping(nn.Module):
         """Every third feature, beginning with another one each time it is asked in train mode."""
@@ -239,6 +246,7 @@ def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, o
 
     class Head(Dropping):
         def forward(self, pooled):  # (B, D) -> (B, K)
+            read.append(pooled.size(0))
             return self.dropped(pooled) @ self.weight.T + self.bias
 
     class Model(nn.Module):
@@ -265,6 +273,7 @@ def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, o
         @torch.no_grad()
         def step(self):
             events.append("step")
+            learned.extend(read[-1:])  # the size of the batch that was read last
             for p in self.all:
                 if p.grad is not None:
                     self.before[p] = 0.5 * self.before.get(p, 0.0) + p.grad + 0.1 * p
@@ -273,6 +282,8 @@ def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, o
     model = Model().eval()
     for p in model.parameters():
         p.grad = torch.full_like(p, old) if old else None
+    if again:
+        function(model, Optimizer, batches, epochs, lr, True)
     losses = function(model, Optimizer, batches, epochs, lr, frozen)
     found = {name.rpartition(".")[2]: p.detach() for name, p in model.named_parameters()}
     if about == "weights":
@@ -281,6 +292,8 @@ def one_run(function, weights, batches, epochs, lr, frozen, about, drop=False, o
         return [name for name, p in found.items() if not torch.equal(p, weights[name])]
     if about == "events":
         return events
+    if about == "order":
+        return learned
     losses = losses.unbind() if isinstance(losses, torch.Tensor) and losses.dim() == 1 else losses
     if about == "kinds" and isinstance(losses, (list, tuple)):
         return ["graph" if getattr(loss, "requires_grad", False) else "number" for loss in losses]
@@ -294,7 +307,10 @@ def _(new: Inputs):
     pieces, width, classes, length = 11, 6, 4, 5
     weights = {"table": new.normal(pieces, width, scale=1.5), "dense": new.normal(width, width),
                "weight": new.normal(classes, width, scale=1.5), "bias": new.normal(classes, scale=2.0)}  # fmt: skip
-    batches = [(new.integers(0, pieces, size, length), new.integers(0, classes, size)) for size in (3, 7, 2)]
+    # Each batch has the label 0, and another one: a loss that leaves out 0 is off, and still a number.
+    zero, sizes = torch.zeros(1, dtype=torch.int64), (3, 7, 2)
+    batches = [(new.integers(0, pieces, size, length), torch.cat([zero, new.integers(1, classes, size - 1)]))
+               for size in sizes]  # fmt: skip
     one, lr = batches[:1], round(new.random.uniform(0.1, 0.2), 3)
 
     def ask(about: str, batches: list, epochs: int = 1, lr: float = lr, frozen: bool = False, **more) -> Call:
@@ -307,6 +323,7 @@ def _(new: Inputs):
                "what stood in the gradients before is in the step: the weights are off by {off}")  # fmt: skip
     yield Case("learning rate", (ask("weights", one, lr=0.5),), "with lr = 0.5 the weights are off by {off}")
     yield Case("all batches", (ask("events", batches, 2),), holds=lambda a: _steps(a, 6), loose=True)
+    yield Case("all batches", (ask("order", batches, 3),), holds=lambda a: _in_order(a, sizes * 3), loose=True)
     yield Case("all batches", (ask("losses", batches, 3),), "three batches, three epochs: the losses are off by {off}")
     yield Case("all batches", (ask("weights", batches, 2),), "after six steps the weights are off by {off}")
     modes = ask("events", batches, 2, drop=True)
@@ -316,6 +333,7 @@ def _(new: Inputs):
     yield Case("frozen weights", (ask("moved", batches, 2, frozen=True),), holds=_only_the_head, loose=True)
     yield Case("frozen weights", (ask("weights", batches, 2, frozen=True),),
                "frozen, without dropout: the weights are off by {off}")  # fmt: skip
+    yield Case("frozen weights", (ask("moved", batches, again=True),), holds=_thawed, loose=True)
     frozen = ask("events", batches, 2, frozen=True, drop=True)
     noisy = "is frozen and still drops features: it is in train mode"
     yield Case("frozen dropout", (frozen,), holds=lambda a: _mode(a, "encoder trains", noisy), loose=True)
@@ -341,6 +359,20 @@ def _only_the_head(answer: Answer) -> str | None:
     return f"with a frozen encoder the head learns, but its {' and '.join(still)} did not move" if still else None
 
 
+def _thawed(answer: Answer) -> str | None:
+    still = [name for name in ("table", "dense") if name not in answer.value]
+    says = "fine-tuned once more, not frozen this time, the model learns with its head only"
+    return f"{says}: the encoder's {' and '.join(still)} did not move" if still else None
+
+
+def _in_order(answer: Answer, want: tuple[int, ...]) -> str | None:
+    """Batches are told apart by their sizes. Another number of steps is another part of the story."""
+    got = answer.value
+    if sorted(got) != sorted(want) or tuple(got) == want:
+        return None
+    return f"the batches are learned in another order than given: {got} texts, expected {list(want)}"
+
+
 def _steps(answer: Answer, want: int) -> str | None:
     steps = answer.value.count("step")
     return None if steps == want else f"three batches, two epochs: {steps} steps, expected {want}"
@@ -359,8 +391,9 @@ def _plain_numbers(answer: Answer) -> str | None:
 
 @fine_tune.canonical
 def _(value):
-    """Of events only what judges: how many steps, and who was in which mode."""
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+    """Of events only what judges: how many steps, and who was in which mode. Other lists of words stay."""
+    words = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if words and any(" " in item for item in value):
         return [str(value.count("step")), *sorted({item for item in value if " " in item})]
     return value
 
@@ -403,30 +436,38 @@ def _predict(model, sequences, batch):
 
 
 def ask_to_predict(function, weights, sequences, batch, training, about):
-    """Ask for the probabilities of a small model's classes -> them, or how the model was asked."""
-    calls = []
+    """Ask for the probabilities of a small model's classes -> them, or how the model was asked and left."""
+    calls, lengths = [], [len(row) for row in sequences]
+
+    class Thinned(torch.nn.Module):
+        """A part with a mode of its own: in train mode it drops every third feature."""
+
+        def forward(self, x):
+            return x * (torch.arange(x.size(1), device=x.device) % 3 != 0) * 1.5 if self.training else x
 
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
+            self.thinned = Thinned()
             for name, value in weights.items():
                 self.register_parameter(name, torch.nn.Parameter(value.clone()))
 
         def forward(self, ids, mask):  # (B, S), (B, S) of 1 and 0 -> (B, K)
-            how = "train" if self.training else "eval"
-            calls.append([ids.size(0), ids.size(1), how, torch.is_grad_enabled()])
             real = mask[:, :, None].to(self.table.dtype)
             x = (self.table[ids] + self.position[: ids.size(1)]) * real  # (B, S, D)
-            x = torch.tanh(x.sum(1) / real.sum(1))
-            if self.training:
-                x = x * (torch.arange(x.size(1), device=x.device) % 3 != 0) * 1.5
-            return x @ self.weight.T + self.bias
+            logits = self.thinned(torch.tanh(x.sum(1) / real.sum(1))) @ self.weight.T + self.bias
+            other = bool((ids[mask == 0] != 0).any())  # something else than 0 where nothing should be
+            calls.append([ids.size(0), ids.size(1), other, logits.requires_grad])
+            return logits
 
     model = Model().train(training)
     out = function(model, sequences, batch)
     if about == "calls":
         graph = isinstance(out, torch.Tensor) and out.requires_grad
-        return {"calls": calls, "training": model.training, "graph": graph}
+        modes = [part.training for part in model.modules()]  # the whole first
+        learns = all(p.requires_grad for p in model.parameters())
+        asked = {"calls": calls, "lengths": lengths, "batch": batch}
+        return asked | {"graph": graph, "modes": modes, "learns": learns}
     return out
 
 
@@ -448,18 +489,23 @@ def _(new: Inputs):
     yield Case("probabilities", (ask(alike[:1], 3),), "for a single text the probabilities are off by {off}")
     yield Case("eval mode", (ask(alike, 3, training=True),), "a model that comes in train mode: off by {off}")
     yield Case("padding", (ask(rising, 3),), "for texts of 2, 4 and 7 tokens the probabilities are off by {off}")
+    with_zero = [[*text[:1], 0, *text[1:]] for text in rising]  # a token as any other
+    yield Case("padding", (ask(with_zero, 3),), "of texts with a 0 among their ids the probabilities are off by {off}")
+    yield Case("padding", (ask(rising, 3, about="calls"),), holds=_padded_with_0, loose=True)
     # Sorted, a text goes from place i to another one, and no place is where its text came from: an order that is
     # put back the wrong way round differs.
     lengths = [6, 2, 9, 4, 11, 3, 8]
     start = new.random.randrange(7)
     mixed = [sequence(n) for n in lengths[start:] + lengths[:start]]
+    while not _length_alone_saves(mixed, 2):
+        mixed = [sequence(n) for n in lengths[start:] + lengths[:start]]
     says = "for seven texts of mixed lengths the probabilities are off by {off}"
     yield Case("order", (ask(mixed, 7),), says + ", all in one batch")
     for batch in (3, 2):
         yield Case("order", (ask(mixed, batch),), f"{says}, {batch} a batch")
     yield Case("batches", (ask(mixed, 3, about="calls"),), holds=lambda a: _calls(a, 7, 3), loose=True)
     yield Case("batches", (ask(mixed, 1),), f"{says}, one a batch")
-    yield Case("by length", (ask(mixed, 2, about="calls"),), holds=lambda a: _width(a, lengths, 2), loose=True)
+    yield Case("by length", (ask(mixed, 2, about="calls"),), holds=_width, loose=True)
     yield Case("no gradients", (ask(mixed, 3, about="calls"),), holds=_no_gradients, loose=True)
     for training in (True, False):
         yield Case("mode afterwards", (ask(mixed, 3, training, "calls"),), loose=True,
@@ -477,40 +523,72 @@ def _calls(answer: Answer, count: int, batch: int) -> str | None:
     return None
 
 
-def _width(answer: Answer, lengths: list[int], batch: int) -> str | None:
+def _positions(lengths: list[int], batch: int) -> int:
+    """What is read, padding included, of texts of these lengths in this order."""
+    groups = [lengths[i : i + batch] for i in range(0, len(lengths), batch)]
+    return sum(len(group) * max(group) for group in groups)
+
+
+def _sorted_positions(lengths: list[int], batch: int) -> tuple[int, int]:
+    """What is read of texts sorted by length: the better way round and the other."""
+    ways = [_positions(sorted(lengths, reverse=down), batch) for down in (False, True)]
+    return min(ways), max(ways)
+
+
+def _length_alone_saves(sequences: list[list[int]], batch: int) -> bool:
+    """Sorting by ids, by their sum or not at all costs more than sorting by length, up or down, and each differs."""
+    orders = [[len(row) for row in order] for order in (sorted(sequences), sorted(sequences, key=sum), sequences)]
+    read = [_positions(order, batch) for order in orders]
+    least = min(read + [_positions(order[::-1], batch) for order in orders])
+    return least > _sorted_positions(orders[0], batch)[1] and len(set(read)) == 3
+
+
+def _padded_with_0(answer: Answer) -> str | None:
+    if any(other for _, _, other, _ in answer.value["calls"]):
+        return "the mask is right, but the ids that it hides are not 0"
+    return None
+
+
+def _width(answer: Answer) -> str | None:
     """Positions with padding, against sorting up or down."""
+    lengths, batch = answer.value["lengths"], answer.value["batch"]
     asked = sum(rows * width for rows, width, *_ in answer.value["calls"])
-    bounds = []
-    for down in (False, True):
-        order = sorted(lengths, reverse=down)
-        groups = [order[i : i + batch] for i in range(0, len(order), batch)]
-        bounds.append(sum(len(group) * max(group) for group in groups))
-    if asked <= max(bounds):
+    least, most = _sorted_positions(lengths, batch)
+    if asked <= most:
         return None
-    return (
-        f"the model reads {asked} positions for {sum(lengths)} tokens; with texts of like length together {min(bounds)}"
-    )
+    return f"the model reads {asked} positions for {sum(lengths)} tokens; with texts of like length together {least}"
 
 
 def _no_gradients(answer: Answer) -> str | None:
     if answer.value["graph"]:
         return "the probabilities hold on to a graph: memory for gradients that nobody wants"
-    if any(enabled for *_, enabled in answer.value["calls"]):
+    if any(graph for *_, graph in answer.value["calls"]):
         return "the model is asked with gradients switched on: it keeps everything for a way back"
+    if not answer.value["learns"]:
+        return "afterwards the model's weights want no gradients: whoever goes on training it learns nothing"
     return None
 
 
 def _afterwards(answer: Answer, training: bool) -> str | None:
     came, left = ("train", "eval") if training else ("eval", "train")
-    return None if answer.value["training"] == training else f"the model came in {came} mode and is left in {left} mode"
+    whole, *parts = answer.value["modes"]
+    if whole != training:
+        return f"the model came in {came} mode and is left in {left} mode"
+    if any(part != training for part in parts):
+        return f"the model is back in {came} mode, but a part inside it is left in {left} mode"
+    return None
 
 
 @predict.canonical
 def _(value):
-    """Of how the model was asked only what judges: sizes and widths of the batches in any order, and modes."""
+    """Of how the model was asked only what judges: sorted up or down is the same, as long as little padding is read."""
     if isinstance(value, dict) and "calls" in value:
         calls = value["calls"]
-        return [sorted(call[:2] for call in calls), any(call[3] for call in calls), value["training"], value["graph"]]
+        sizes = [rows for rows, *_ in calls]
+        counts = [sum(sizes), max(sizes, default=0), len(sizes)]
+        widths = sorted(call[:2] for call in calls) if _width(Answer(value)) else []
+        seen = [any(call[2] for call in calls), any(call[3] for call in calls)]
+        return [counts, widths, seen, value["graph"], value["modes"], value["learns"]]
     return value
 
 

@@ -1,6 +1,7 @@
 """What students really get wrong in unit 08, as code: each must be rejected and called by its name."""
 
 import math
+import random
 
 import torch
 import torch.nn.functional as F
@@ -228,6 +229,14 @@ def arithmetic_mean(batches):
     return _scores(tp, fp, fn, tn) | {"f1": (precision + recall) / 2}
 
 
+@evaluate.mistake(
+    "F1 without its two 2s: the errors count double", think="how often does an error count in F1, and a hit?"
+)
+def f1_without_twos(batches):
+    tp, fp, fn, tn = _counts(batches)
+    return _scores(tp, fp, fn, tn) | {"f1": tp / (tp + fp + fn) if tp + fp + fn else 0.0}
+
+
 @evaluate.mistake("F1 without the 2", think="what is F1 when every answer is right?")
 def f1_without_two(batches):
     tp, fp, fn, tn = _counts(batches)
@@ -274,6 +283,29 @@ def divides_by_zero(batches):
     return {"accuracy": (tp + tn) / (tp + fp + fn + tn), "f1": f1, "mcc": mcc}
 
 
+@evaluate.mistake("a division by 0 where all labels are the same, which your guard does not ask about",
+                  think="which of the four sums below are 0 when every label is 1?")  # fmt: skip
+def guards_the_answers_alone(batches):
+    tp, fp, fn, tn = _counts(batches)
+    spread = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    mcc = 0.0 if tp + fp == 0 or tn + fn == 0 else (tp * tn - fp * fn) / math.sqrt(spread)
+    return _scores(tp, fp, fn, tn) | {"mcc": mcc}
+
+
+@evaluate.mistake("an MCC that is 0 wherever TP or TN is 0", think="what is MCC when every answer is wrong?")
+def mcc_needs_right_answers(batches):
+    tp, fp, fn, tn = _counts(batches)
+    return _scores(tp, fp, fn, tn) | {"mcc": _scores(tp, fp, fn, tn)["mcc"] if tp and tn else 0.0}
+
+
+@evaluate.mistake("an MCC of 1 where all labels are the same and the answers are not",
+                  think="what does the text say of a division by 0?")  # fmt: skip
+def mcc_one_for_equal_labels(batches):
+    tp, fp, fn, tn = _counts(batches)
+    equal = (tp + fn == 0 or tn + fp == 0) and tp + fp > 0 and tn + fn > 0
+    return _scores(tp, fp, fn, tn) | ({"mcc": 1.0} if equal else {})
+
+
 @evaluate.mistake("MCC as NaN where one answer is given to all", think="what is 0 / 0 for a tensor, and what is asked?")
 def nan_mcc(batches):
     tp, fp, fn, tn = _counts(batches)
@@ -308,6 +340,25 @@ def percent(batches):
     return {key: 100 * value for key, value in _scores(*_counts(batches)).items()}
 
 
+def _rounded(batches, digits):
+    return {key: round(value, digits) for key, value in _scores(*_counts(batches)).items()}
+
+
+@evaluate.mistake("scores rounded to four digits", think="is a rounded score the score, or the way it is shown?")
+def rounded(batches):
+    return _rounded(batches, 4)
+
+
+@evaluate.mistake("scores rounded to three digits", think="is a rounded score the score, or the way it is shown?")
+def rounded_to_three(batches):
+    return _rounded(batches, 3)
+
+
+@evaluate.mistake("scores rounded to two digits", think="is a rounded score the score, or the way it is shown?")
+def rounded_to_two(batches):
+    return _rounded(batches, 2)
+
+
 @evaluate.mistake("the number of right answers, not their share", think="what do you divide by?")
 def not_divided(batches):
     tp, fp, fn, tn = _counts(batches)
@@ -318,8 +369,8 @@ def not_divided(batches):
 
 
 def _loop(model, make_optimizer, batches, epochs, lr, frozen, *, loss_of=None, modes=None, learned=None, zero=True,
-          keep=None):  # fmt: skip
-    """The right loop, except for what is given."""
+          keep=None, order=None):  # fmt: skip
+    """The right loop, except for what is given. zero: False, or "epoch"; order: batches -> those of an epoch."""
     encoder = list(model.encoder.parameters())
     for p in encoder:
         p.requires_grad_(not frozen)
@@ -331,8 +382,10 @@ def _loop(model, make_optimizer, batches, epochs, lr, frozen, *, loss_of=None, m
         model.encoder.train(not frozen)
     losses = []
     for _ in range(epochs):
-        for ids, labels in batches:
-            if zero:
+        if zero == "epoch":
+            model.zero_grad()
+        for ids, labels in order(batches) if order else batches:
+            if zero is True:
                 model.zero_grad()
             loss = (loss_of or F.cross_entropy)(model(ids), labels)
             loss.backward()
@@ -381,6 +434,12 @@ def squared_error(model, make_optimizer, batches, epochs, lr, frozen=False):
         return F.mse_loss(logits.softmax(-1), F.one_hot(labels, logits.size(1)).to(logits.dtype))
 
     return _loop(model, make_optimizer, batches, epochs, lr, frozen, loss_of=loss_of)
+
+
+@fine_tune.mistake("label 0 taken for “ignore this one”", think="is 0 a class here, or the id of padding?")
+def zero_ignored(model, make_optimizer, batches, epochs, lr, frozen=False):
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen,
+                 loss_of=lambda logits, labels: F.cross_entropy(logits, labels, ignore_index=0))  # fmt: skip
 
 
 @fine_tune.mistake("label smoothing nobody asked for", think="is the truth 1 or 0.9?")
@@ -445,6 +504,24 @@ def head_frozen(model, make_optimizer, batches, epochs, lr, frozen=False):
                  modes=lambda: (model.train(), model.encoder.train(not frozen)))  # fmt: skip
 
 
+@fine_tune.mistake("frozen for good: a later run that is not frozen learns the head only",
+                   think="who wants the encoder's gradients back when frozen is False?")  # fmt: skip
+def never_thawed(model, make_optimizer, batches, epochs, lr, frozen=False):
+    if frozen:
+        model.encoder.requires_grad_(False)
+    optimizer, losses = make_optimizer([p for p in model.parameters() if p.requires_grad], lr), []
+    model.train()
+    model.encoder.train(not frozen)
+    for _ in range(epochs):
+        for ids, labels in batches:
+            model.zero_grad()
+            loss = F.cross_entropy(model(ids), labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return losses
+
+
 @fine_tune.mistake("gradients of frozen weights set to 0: the optimizer's decay still shrinks them",
                    think="does a weight stand still whose gradient is 0, if there is weight decay?")  # fmt: skip
 def zeroed_gradients(model, make_optimizer, batches, epochs, lr, frozen=False):
@@ -478,6 +555,11 @@ def optimizer_has_the_head_only(model, make_optimizer, batches, epochs, lr, froz
 @fine_tune.mistake("gradients never cleared", think="what is in .grad before backward?")
 def never_cleared(model, make_optimizer, batches, epochs, lr, frozen=False):
     return _loop(model, make_optimizer, batches, epochs, lr, frozen, zero=False)
+
+
+@fine_tune.mistake("gradients cleared once an epoch", think="what is in .grad before the second batch's backward?")
+def cleared_once_an_epoch(model, make_optimizer, batches, epochs, lr, frozen=False):
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen, zero="epoch")
 
 
 @fine_tune.mistake("gradients cleared between backward and step", think="what does the optimizer find in .grad?")
@@ -524,6 +606,30 @@ def one_epoch(model, make_optimizer, batches, epochs, lr, frozen=False):
     return _loop(model, make_optimizer, batches, 1, lr, frozen)
 
 
+@fine_tune.mistake("the last batch first", think="in which order do the batches come, and is that yours to choose?")
+def batches_reversed(model, make_optimizer, batches, epochs, lr, frozen=False):
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen, order=lambda batches: batches[::-1])
+
+
+# Of shuffled batches only those are recognised that are drawn like these (each call begins with the same seed); of
+# others the check says that their order is not the given one.
+@fine_tune.mistake("batches in an order drawn anew for each epoch", think="which order does the exercise ask for?")
+def batches_shuffled(model, make_optimizer, batches, epochs, lr, frozen=False):
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen,
+                 order=lambda batches: [batches[i] for i in torch.randperm(len(batches))])  # fmt: skip
+
+
+@fine_tune.mistake("batches shuffled by Python's random", think="which order does the exercise ask for?")
+def batches_shuffled_by_python(model, make_optimizer, batches, epochs, lr, frozen=False):
+    mine = list(batches)
+
+    def order(_):
+        random.shuffle(mine)
+        return mine
+
+    return _loop(model, make_optimizer, batches, epochs, lr, frozen, order=order)
+
+
 @fine_tune.mistake(
     "only the first batch of each epoch: a break or a return in the loop", think="when does the loop end?"
 )
@@ -561,6 +667,22 @@ def own_learning_rate(model, make_optimizer, batches, epochs, lr, frozen=False):
     return _loop(model, make_optimizer, batches, epochs, 1e-3, frozen)
 
 
+@fine_tune.mistake("the loss noted after the step, not before", think="which loss has the step been made for?")
+def loss_after_the_step(model, make_optimizer, batches, epochs, lr, frozen=False):
+    for p in model.encoder.parameters():
+        p.requires_grad_(not frozen)
+    optimizer, losses = make_optimizer([p for p in model.parameters() if p.requires_grad], lr), []
+    model.train()
+    model.encoder.train(not frozen)
+    for _ in range(epochs):
+        for ids, labels in batches:
+            model.zero_grad()
+            F.cross_entropy(model(ids), labels).backward()
+            optimizer.step()
+            losses.append(F.cross_entropy(model(ids), labels).item())
+    return losses
+
+
 @fine_tune.mistake("losses returned with their graphs", think="what does a loss hold on to, until item() is called?")
 def losses_with_graphs(model, make_optimizer, batches, epochs, lr, frozen=False):
     return _loop(model, make_optimizer, batches, epochs, lr, frozen, keep=lambda loss: loss)
@@ -580,8 +702,11 @@ def nothing_returned(model, make_optimizer, batches, epochs, lr, frozen=False):
 
 
 def _ask(model, sequences, batch, *, order=None, back=None, end=None, mode="eval", restore=True, gradients=False,
-         pad=0, left=False, mask_all=False, width=None):  # fmt: skip
-    """The right answers, except for what is given. back: how rows are put back; end: logits -> what is returned."""
+         pad=0, left=False, mask_of=None, width=None):  # fmt: skip
+    """The right answers, except for what is given.
+
+    back: how rows are put back; end: logits -> what is returned; mask_of: ids -> the mask.
+    """
     device, was_training = next(model.parameters()).device, model.training
     if mode is not None:
         model.train(mode == "train")
@@ -602,7 +727,7 @@ def _ask(model, sequences, batch, *, order=None, back=None, end=None, mode="eval
                 [[0] * b + [1] * len(s) + [0] * (n - b) for s, n, b in zip(some, gaps, before, strict=True)],
                 device=device,
             )
-            logits.append(model(ids, torch.ones_like(mask) if mask_all else mask))
+            logits.append(model(ids, mask_of(ids) if mask_of else mask))
         logits = torch.cat(logits)
         out = end(logits) if end else logits.softmax(-1)
     if restore:
@@ -658,12 +783,23 @@ def train_mode_on(model, sequences, batch):
 
 @predict.mistake("padding that the mask does not hide", think="what does the mask say about the places you filled up?")
 def padding_read(model, sequences, batch):
-    return _ask(model, sequences, batch, mask_all=True)
+    return _ask(model, sequences, batch, mask_of=torch.ones_like)
 
 
 @predict.mistake("a mask made from ids, with another id as padding", think="which id is hidden by ids != 0?")
 def padded_with_one(model, sequences, batch):
-    return _ask(model, sequences, batch, pad=1, mask_all=True)
+    return _ask(model, sequences, batch, pad=1, mask_of=lambda ids: (ids != 0).long())
+
+
+@predict.mistake("a mask made from ids: a token whose id is 0 is hidden with the padding",
+                 think="who knows better where a text ends: its ids or its length?")  # fmt: skip
+def mask_from_ids(model, sequences, batch):
+    return _ask(model, sequences, batch, mask_of=lambda ids: (ids != 0).long())
+
+
+@predict.mistake("padded with 1, under a right mask", think="with which id does the exercise ask you to pad?")
+def hidden_padding_of_ones(model, sequences, batch):
+    return _ask(model, sequences, batch, pad=1)
 
 
 @predict.mistake("padding on the left", think="which position has the first token of a short text?")
@@ -731,6 +867,11 @@ def sorted_by_content(model, sequences, batch):
     return _ask(model, sequences, batch, order=sorted(range(len(sequences)), key=lambda i: sequences[i]))
 
 
+@predict.mistake("texts sorted by the sum of their ids", think="which is the longer text, [16, 16] or [1, 1, 1]?")
+def sorted_by_sum(model, sequences, batch):
+    return _ask(model, sequences, batch, order=sorted(range(len(sequences)), key=lambda i: sum(sequences[i])))
+
+
 @predict.mistake("each batch padded to the longest text of all", think="how much of what the model reads is padding?")
 def padded_to_the_longest(model, sequences, batch):
     return _ask(model, sequences, batch, width=lambda every, some: max(len(s) for s in every))
@@ -754,11 +895,26 @@ def detached_too_late(model, sequences, batch):
     return _ask(model, sequences, batch, gradients=True).detach()
 
 
+@predict.mistake("gradients switched off at the weights, for good", think="can the model learn after your answers?")
+def weights_left_frozen(model, sequences, batch):
+    model.requires_grad_(False)
+    return _ask(model, sequences, batch)
+
+
 @predict.mistake(
     "the model left in eval mode: the rest of the training has no dropout", think="in which mode did the model come?"
 )
 def left_in_eval_mode(model, sequences, batch):
     return _ask(model, sequences, batch, restore=False)
+
+
+@predict.mistake("the mode given back to the model alone: its parts stay in eval mode",
+                 think="what does model.train(…) do that model.training = … does not?")  # fmt: skip
+def only_the_whole_restored(model, sequences, batch):
+    was_training = model.training
+    out = _ask(model, sequences, batch, restore=False)
+    model.training = was_training
+    return out
 
 
 @predict.mistake("the model always left in train mode", think="what if the model came in eval mode?")

@@ -689,7 +689,8 @@ def _value_gap(a: Any, b: Any) -> float:
         return max((_value_gap(x, y) for x, y in zip(a, b, strict=True)), default=0.0)
     if isinstance(a, dict) and isinstance(b, dict):
         return _value_gap(list(a.values()), list(b.values())) if list(a) == list(b) else math.inf
-    if isinstance(a, float) and isinstance(b, float):
+    kinds = {type(a), type(b)}
+    if float in kinds and kinds <= {int, float}:  # 0 for 0.0 is the same number; two whole numbers must be equal
         if math.isnan(a) or math.isnan(b):
             return 0.0 if math.isnan(a) and math.isnan(b) else math.inf
         return abs(a - b) / max(abs(b), 1e-30) if a != b else 0.0

@@ -14,7 +14,7 @@ def larger_rate(guess: str = ""):
             "the same as the others: Adam adapts the rate by itself": "Adam adapts to the size of the gradient. The "
             "length of its step is the rate you gave it.",
             "it forgets: what pre-training has built is overwritten": "Eighteen long steps, in the direction of 96 "
-            "sentences, through weights that took ten thousand steps. The next picture asks the old head.",
+            "sentences, through weights that took 13,500. The next picture asks the old head.",
             "the loss becomes NaN and the run stops": "That would be the kind way. In practice it runs to the end and "
             "leaves a model that answers, only no better than a coin.",
         },

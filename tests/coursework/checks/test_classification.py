@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from bert_minimal.train.scores import class_scores
 from coursework import checks
 from coursework.checks import classification, classification_rewards
+from coursework.checks import classification_mistakes as mistakes
 from coursework.checks.engine import run_variant
 
 HEAD = checks.find("08", "classification_head")
@@ -99,6 +100,43 @@ def test_answers_do_not_depend_on_the_batch():
     torch.testing.assert_close(one, several)
     torch.testing.assert_close(one.sum(1), torch.ones(17).double())
     assert model.training
+
+
+def test_a_mistake_is_recognised_with_0_for_0_point_0_and_with_texts_sorted_the_other_way():
+    def last_batch_only(batches):  # an int where the mistake has a float
+        return {key: value or 0 for key, value in mistakes._scores(*mistakes._counts(batches[-1:])).items()}
+
+    def logits_longest_first(model, sequences, batch):
+        order = sorted(range(len(sequences)), key=lambda i: -len(sequences[i]))
+        return mistakes._ask(model, sequences, batch, order=order, end=lambda logits: logits)
+
+    for name, function, mistake in (("evaluate", last_batch_only, "last_batch"),
+                                    ("predict", logits_longest_first, "logits_returned")):  # fmt: skip
+        for seed in (1, 2018):
+            verdict = checks.find("08", name).verdict(run_variant(name, function), seed=seed)
+            assert verdict.mistake == mistake, verdict.text()
+
+
+def test_weights_frozen_for_the_while_are_an_answer_without_gradients():
+    def frozen_for_the_while(model, sequences, batch):
+        model.requires_grad_(False)
+        out = mistakes._ask(model, sequences, batch, gradients=True)
+        model.requires_grad_(True)
+        return out
+
+    verdict = checks.find("08", "predict").verdict(run_variant("predict", frozen_for_the_while), seed=1)
+    assert verdict.passed, verdict.text()
+
+
+def test_batches_in_any_other_order_are_told_so():
+    def sampled(model, make_optimizer, batches, epochs, lr, frozen=False):
+        anew = random.Random(5)
+        return mistakes._loop(model, make_optimizer, batches, epochs, lr, frozen,
+                              order=lambda batches: anew.sample(batches, len(batches)))  # fmt: skip
+
+    verdict = checks.find("08", "fine_tune").verdict(run_variant("fine_tune", sampled), seed=1)
+    assert verdict.failed == "all batches"
+    assert "another order" in verdict.what
 
 
 def test_the_rewards_heads_tell_praise_from_blame():
