@@ -9,13 +9,16 @@ Moodle and Canvas do not say which assignment it is: the file's name must contai
 """
 
 import json
+import os
 import re
 import shutil
 import warnings
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from coursework.grading.wire import without_surrogates
 
 MANY = 5_000  # notebooks in one zip
 LARGEST = 20 << 20  # bytes of a notebook; pictures and all, an honest one has less than one megabyte
@@ -27,12 +30,15 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's notebook for one assignment. `problem`: why there is nothing to read at `path`."""
+    """One student's notebook for one assignment. `problem`: why there is nothing to read at `path`; `told`: what the
+    student should know of how it was chosen; `canvas_id`: the number by which Canvas knows the student."""
 
     student: str
     assignment: str
     path: Path
     problem: str = ""
+    told: tuple[str, ...] = ()
+    canvas_id: str = ""
 
 
 def find_submissions(folder: Path, assignments: list[str], assignment: str = "") -> list[Submission]:
@@ -40,105 +46,267 @@ def find_submissions(folder: Path, assignments: list[str], assignment: str = "")
 
     assignments: all that are known; assignment: the one that files from Moodle or Canvas are for.
     """
+    if assignment and assignment not in assignments:
+        raise Unreadable(f"--assignment {assignment}: {unknown(assignment, assignments)}")
     if not folder.is_dir():
         raise Unreadable(f"{folder} is not a folder: give the folder, or the zip, with the submissions")
-    found: list[Submission] = []
-    for path in visible(folder):
-        found += in_entry(path, assignments, assignment)
+    try:
+        entries = visible(unwrapped(folder, assignments))
+    except OSError as error:
+        raise Unreadable(closed(str(folder), error)) from None
+    found = [submission for path in entries for submission in in_entry(path, assignments, assignment)]
     if not found:
         raise Unreadable(f"no submissions in {folder}: it should hold <student>/<assignment>/<assignment>.ipynb")
-    latest = {(s.student, s.assignment): s for s in found}  # the exchange may hold several; names sort by time
-    return sorted(latest.values(), key=lambda s: (s.student, s.assignment))
+    return sorted(one_each(told_apart(found)), key=lambda s: (s.student, s.assignment))
+
+
+def in_entry(path: Path, assignments: list[str], assignment: str) -> list[Submission]:
+    """The submissions in one folder or file of the class's folder: at least one, with a problem if need be."""
+    home = Path(os.path.realpath(path.parent)) / path.name
+    try:
+        made = in_folder(path, assignments, assignment) if path.is_dir() else [in_file(path, assignments, assignment)]
+    except OSError as error:
+        made = [Submission(path.name, "", path, closed(path.name, error))]
+    return [
+        replace(s, student=printable(s.student), assignment=printable(s.assignment), problem=printable(s.problem))
+        for s in (s if Path(os.path.realpath(s.path)).is_relative_to(home) else astray(s) for s in made)
+    ]
+
+
+def astray(submission: Submission) -> Submission:
+    """A link can lead to another student's work, or to the instructor's files."""
+    what = f"{submission.path.name} leads to another place by a link, so it is not an ordinary file of this student's"
+    return replace(submission, problem=f"{what}: ask for the notebook itself")
 
 
 EXCHANGE = re.compile(r"(?P<student>[^+]+)\+(?P<assignment>[^+]+)\+\d{4}-\d\d-\d\d [^+]+(\+.*)?")
 MOODLE = re.compile(r"(?P<student>.+_\d+)_assignsubmission_file_?.*")
-CANVAS = re.compile(r"(?P<student>[^_]+?)(_LATE)?_\d+_\d+_(?P<file>.+)\.ipynb")
+CANVAS = re.compile(r"(?P<student>[^_]+?)(_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)")
 
 
-def in_entry(path: Path, assignments: list[str], assignment: str) -> list[Submission]:
-    """The submissions in one folder or file of the class's folder."""
+def in_file(path: Path, assignments: list[str], assignment: str) -> Submission:
+    """The submission that a file of the class's folder is: one from Canvas, or one that cannot be graded."""
+    canvas = CANVAS.fullmatch(path.name)
+    if canvas is None:
+        what = f"{path.name} is neither a student's folder nor a file named as Canvas names them"
+        return Submission(path.name, "", path, f"{what}: give each student a folder, or take it out")
+    made = named_by(path, canvas["student"], canvas["file"], assignments, assignment)
+    if not is_notebook(path):
+        made = replace(made, problem=f"{path.name} is not a notebook: ask for the .ipynb file itself")
+    return replace(made, canvas_id=canvas["id"])
+
+
+def in_folder(path: Path, assignments: list[str], assignment: str) -> list[Submission]:
+    """The submissions in a folder of the class's folder."""
     name = path.name
-    if path.is_file():
-        canvas = CANVAS.fullmatch(name)
-        return [named_by(path, canvas["student"], canvas["file"], assignments, assignment)] if canvas else []
     if exchange := EXCHANGE.fullmatch(name):
         return [find_notebook(exchange["student"], path, assignments, exchange["assignment"])]
     if moodle := MOODLE.fullmatch(name):
-        files = [file for file in visible(path) if file.suffix == ".ipynb"]
+        files = [file for file in visible(path) if is_notebook(file)]
         if len(files) != 1:
-            return [Submission(moodle["student"], assignment, path, f"{len(files)} notebooks in {name}, expected one")]
+            among = ", ".join(file.name for file in visible(path)) or "nothing"
+            what = f"{len(files)} notebooks in {name}, expected one; handed in: {among}"
+            return [Submission(moodle["student"], assignment, path, what)]
         return [named_by(files[0], moodle["student"], files[0].stem, assignments, assignment)]
     handed_in = [sub for sub in visible(path) if sub.is_dir()]
     if not handed_in:
         return [Submission(name, "", path, f"no folder of an assignment in {name}/")]
-    return [find_notebook(name, sub, assignments, sub.name) for sub in handed_in]
+    return [in_handed_in(name, sub, assignments) for sub in handed_in]
+
+
+def in_handed_in(student: str, folder: Path, assignments: list[str]) -> Submission:
+    """One assignment's folder; if it cannot be opened, the student's others still can."""
+    try:
+        return find_notebook(student, folder, assignments, folder.name)
+    except OSError as error:
+        return Submission(student, folder.name, folder, closed(folder.name, error))
 
 
 def named_by(path: Path, student: str, file: str, assignments: list[str], assignment: str) -> Submission:
-    """A submission whose assignment is `assignment`, or stands in the name of its file."""
-    assignment = assignment or next((known for known in assignments if known in file), "")
-    problem = "" if assignment in assignments else f"cannot tell which assignment {path.name} is: say --assignment"
+    """A submission whose assignment stands in the name of its file, or else is `assignment`."""
+    assignment = next((known for known in assignments if known in file), assignment)
+    problem = "" if assignment else f"cannot tell which assignment {path.name} is: say --assignment"
     return Submission(student, assignment, path, problem)
 
 
-def unpack(archive: Path, target: Path) -> Path:
-    """The notebooks of a zip, below `target`; raises Unreadable when there are too many or too large ones."""
-    try:
-        with zipfile.ZipFile(archive) as packed:
-            notebooks = [info for info in packed.infolist() if info.filename.endswith(".ipynb")]
-            if len(notebooks) > MANY:
-                raise Unreadable(f"{archive.name} holds {len(notebooks)} notebooks, more than {MANY}")
-            shutil.rmtree(target, ignore_errors=True)
-            for info in notebooks:
-                if info.file_size <= LARGEST:  # a larger one is not worth unpacking; it would be refused anyway
-                    packed.extract(info, target)  # never outside of target, whatever its name says
-                else:
-                    placeholder = target / Path(info.filename.replace("..", "_").lstrip("/"))
-                    placeholder.parent.mkdir(parents=True, exist_ok=True)
-                    placeholder.write_text(f"{info.file_size} bytes, too large")
-    except zipfile.BadZipFile as error:
-        raise Unreadable(f"{archive.name} is not a zip: {error}") from None
-    inner = visible(target) if target.is_dir() else []
-    wrapped = len(inner) == 1 and inner[0].is_dir() and not any(p.match(inner[0].name) for p in (EXCHANGE, MOODLE))
-    deep = wrapped and any(inner[0].glob("*/*/*.ipynb"))  # one folder around the folders of the students
-    return inner[0] if deep else target
+def told_apart(found: list[Submission]) -> list[Submission]:
+    """Canvas writes a name without its spaces and signs, so two students can have the same: then its number counts."""
+    numbers: dict[str, set[str]] = {}
+    for s in found:
+        if s.canvas_id:
+            numbers.setdefault(s.student, set()).add(s.canvas_id)
+    return [
+        replace(s, student=f"{s.student}_{s.canvas_id}") if len(numbers.get(s.student, ())) > 1 and s.canvas_id else s
+        for s in found
+    ]
+
+
+def one_each(found: list[Submission]) -> list[Submission]:
+    """One submission a student and assignment: the last that can be read (the exchange's names sort by time)."""
+    groups: dict[tuple[str, str], list[Submission]] = {}
+    for s in found:
+        groups.setdefault((s.student, s.assignment), []).append(s)
+    chosen = []
+    for group in groups.values():
+        best = ([s for s in group if not s.problem] or group)[-1]
+        aside = [printable(handed_in_as(s)) for s in group if s is not best]
+        told = (f"handed in {len(group)} times; {', '.join(aside)} was set aside",) if aside else ()
+        chosen.append(replace(best, told=best.told + told))
+    return chosen
+
+
+def handed_in_as(submission: Submission) -> str:
+    """The name by which an instructor finds it: a file from Canvas, else the folder that it lies in."""
+    path = submission.path
+    return path.name if submission.canvas_id or path.is_dir() else path.parent.name
+
+
+def unwrapped(folder: Path, assignments: list[str]) -> Path:
+    """`folder`, or the only folder in it where that one is a wrapper around those of the students."""
+    inside = visible(folder)
+    if len(inside) != 1 or inside[0].is_symlink() or any(p.fullmatch(inside[0].name) for p in (EXCHANGE, MOODLE)):
+        return folder
+    within = contents(inside[0])
+    if any(path.name in assignments for path in within):
+        return folder
+    students = [
+        path
+        for path in within
+        if any(pattern.fullmatch(path.name) for pattern in (EXCHANGE, MOODLE, CANVAS))
+        or any(sub.name in assignments for sub in contents(path))
+    ]
+    return inside[0] if students else folder
 
 
 def find_notebook(student: str, folder: Path, assignments: list[str], name: str) -> Submission:
     """The notebook of assignment `name` in a folder: the one of its name, else the only one there."""
     named = folder / f"{name}.ipynb"
     if name not in assignments:
-        known = ", ".join(sorted(assignments))
-        return Submission(student, name, named, f"there is no assignment {name}; known are {known}")
-    notebooks = [path for path in visible(folder) if path.suffix == ".ipynb"]
+        return Submission(student, name, named, unknown(name, assignments))
+    notebooks = [path for path in visible(folder) if is_notebook(path)]
     if named not in notebooks and len(notebooks) == 1:
         named = notebooks[0]
     if named not in notebooks:
         names = ", ".join(path.name for path in visible(folder)) or "nothing"
         return Submission(student, name, named, f"no notebook {named.name} among what was handed in: {names}")
-    return Submission(student, name, named)
+    others = ", ".join(printable(path.name) for path in notebooks if path != named)
+    told = (f"{named.name} was graded; beside it lay {others}, which was not",) if others else ()
+    return Submission(student, name, named, told=told)
+
+
+# ---------------------------------------------------------------- a zip
+
+
+def unpack(archive: Path, target: Path) -> Path:
+    """The notebooks of a zip, below `target`, and of every other file its name, so that none is lost without a word.
+    Raises Unreadable when it is no zip, or holds too many notebooks."""
+    try:
+        packed = zipfile.ZipFile(archive)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise Unreadable(f"{archive.name} is not a zip: {error}") from None
+    with packed:
+        members = [info for info in packed.infolist() if not info.is_dir() and not is_hidden(info.filename)]
+        notebooks = [info for info in members if is_notebook(Path(info.filename))]
+        if len(notebooks) > MANY:
+            raise Unreadable(f"{archive.name} holds {len(notebooks)} notebooks, more than {MANY}")
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        for info in notebooks:
+            if problem := unpack_member(packed, info, target):
+                stand_for(info, target, NOT_UNPACKED + problem)
+        for info in [info for info in members if info not in notebooks][:MANY]:
+            stand_for(info, target, "")
+    return target
+
+
+def unpack_member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> str:
+    """Unpack one file; why that cannot be, or nothing."""
+    if info.file_size > LARGEST:
+        return f"it has more than {LARGEST >> 20} MB: clear its outputs"
+    if info.flag_bits & 1:
+        return "it is encrypted: ask for the notebook itself"
+    try:
+        packed.extract(info, target)  # never outside of target, whatever its name says
+    except Exception as error:  # zipfile raises all kinds on damaged, encrypted and oddly named files
+        return f"{getattr(error, 'strerror', None) or str(error)[:100]}: ask for the notebook itself"
+    return ""
+
+
+NOT_UNPACKED = "could not be unpacked: "  # so starts what stands for a file that a zip would not give
+
+
+def stand_for(info: zipfile.ZipInfo, target: Path, text: str) -> None:
+    """A file in place of one that is not unpacked, with its name, or the beginning where that is too long."""
+    parts = [part.replace(":", "_") for part in Path(info.filename).parts if part not in ("/", "..")]
+    short = [part if len(part) <= 60 else f"{part[:50]}…{Path(part).suffix[:9]}" for part in parts]
+    try:
+        place = target.joinpath(*short)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except (OSError, ValueError) as error:
+        print(f"{printable(info.filename)} in the zip was left out: {error}")
+
+
+# ---------------------------------------------------------------- names
 
 
 def visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    return sorted(path for path in folder.iterdir() if not is_hidden(path.name))
+
+
+def contents(path: Path) -> list[Path]:
+    """What is in a folder; nothing, if it is none or cannot be opened."""
+    try:
+        return visible(path)
+    except OSError:
+        return []
+
+
+def is_hidden(name: str) -> bool:
+    """Files that start with a dot, and the folder that macOS adds to zips."""
+    return any(part == "__MACOSX" or (part.startswith(".") and part != "..") for part in Path(name).parts)
+
+
+def is_notebook(path: Path) -> bool:
+    return path.suffix.lower() == ".ipynb"
+
+
+def printable(name: str) -> str:
+    """A file's name as text that can be written anywhere: bytes that are no UTF-8 become \\xfc."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def unknown(name: str, assignments: list[str]) -> str:
+    return f"there is no assignment {name}; known are {', '.join(sorted(assignments))}"
+
+
+def closed(name: str, error: OSError) -> str:
+    what = f"{printable(name)} cannot be opened ({error.strerror})"
+    return f"{what}: give yourself the right to read it, or ask for it again"
+
+
+# ---------------------------------------------------------------- reading
 
 
 def read_notebook(submission: Submission) -> tuple[Any, list[str]]:
     """(the notebook as nbformat 4.5, what had to be done to read it); raises Unreadable."""
     if submission.problem:
         raise Unreadable(submission.problem)
-    path = submission.path
-    if path.is_symlink() or not path.is_file():
-        raise Unreadable(f"{path.name} is not an ordinary file")
-    if path.stat().st_size > LARGEST:
-        raise Unreadable(
-            f"{path.name} has {path.stat().st_size >> 20} MB, more than {LARGEST >> 20}: clear its outputs"
-        )
+    path, name = submission.path, printable(submission.path.name)
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise Unreadable(f"{name} is not an ordinary file")
+        if path.stat().st_size > LARGEST:
+            raise Unreadable(f"{name} has {path.stat().st_size >> 20} MB, more than {LARGEST >> 20}: clear its outputs")
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(closed(name, error)) from None
     told = []
     if submission.assignment not in path.stem:
-        told.append(f"the notebook was called {path.name}; it was graded as {submission.assignment}.ipynb")
-    notebook = parse(path.read_bytes(), path.name)
+        told.append(f"the notebook was called {name}; it was graded as {submission.assignment}.ipynb")
+    if data.startswith(NOT_UNPACKED.encode()):
+        raise Unreadable(f"{name} {data[:300].decode(errors='replace')}")
+    notebook = parse(data, name)
     if notebook.pop("_upgraded", False):
         told.append("the notebook was in an older format; it was converted")
     return notebook, told
@@ -185,7 +353,7 @@ def whole(cell: Any) -> Any:
     if isinstance(source, list):
         source = "".join(line for line in source if isinstance(line, str))
     metadata = cell.get("metadata")
-    made = make(source if isinstance(source, str) else "")
+    made = make(without_surrogates(source) if isinstance(source, str) else "")
     made.metadata = metadata if isinstance(metadata, dict) else nbformat.from_dict({})
     if not isinstance(made.metadata.get("nbgrader"), dict):
         made.metadata.pop("nbgrader", None)

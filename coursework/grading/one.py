@@ -45,11 +45,20 @@ class Terms:
 
 def key_of(submission: Submission, terms: Terms) -> str:
     """Changes whenever grading again could give another result."""
-    digest = hashlib.sha256(json.dumps([submission.problem, terms.seed, terms.trusted, terms.cell_seconds]).encode())
+    settings = [submission.canvas_id, terms.seed, terms.trusted, terms.cell_seconds]
+    digest = hashlib.sha256(json.dumps([submission.problem, submission.told, *settings]).encode())
     code = [Path(runner.__file__), *Path(engine.__file__).parent.glob("*.py"), *Path(__file__).parent.glob("*.py")]
     for path in [submission.path, terms.released(submission.assignment), *sorted(code)]:
-        digest.update(path.read_bytes() if path.is_file() else b"absent")
+        digest.update(content(path))
     return digest.hexdigest()[:20]
+
+
+def content(path: Path) -> bytes:
+    """A file's bytes; what cannot be opened differs from what can."""
+    try:
+        return path.read_bytes() if path.is_file() else b"absent"
+    except OSError:
+        return b"closed"
 
 
 def grade_one(submission: Submission, terms: Terms) -> Result:
@@ -67,12 +76,12 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
     except Unreadable as problem:
         status = f"unreadable: {problem}"
     result = Result(
-        submission.student, submission.assignment, status, tuple(marks), total, tuple(told), tuple(look),
-        round(time.monotonic() - start, 2), key_of(submission, terms),
+        submission.student, submission.assignment, status, tuple(marks), total, (*submission.told, *told),
+        tuple(look), round(time.monotonic() - start, 2), key_of(submission, terms), submission.canvas_id,
     )  # fmt: skip
     page = terms.out / "feedback" / submission.student / f"{submission.assignment or '_'}.html"
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(feedback_page(result, notebook), encoding="utf-8")
+    page.write_text(feedback_page(result, notebook), encoding="utf-8", errors="replace")
     save(result, terms.result_file(submission))
     return result
 

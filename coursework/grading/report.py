@@ -28,7 +28,7 @@ def write_report(results: list[Result], out: Path) -> None:
     if trouble:
         parts.append("\n## Could not be judged: please report these\n")
         parts += [f"- {r.student}, {m.number} {m.exercise}:\n\n```\n{m.trouble}\n```" for r, m in trouble]
-    (out / "report.md").write_text("\n".join(parts) + "\n", encoding="utf-8")
+    (out / "report.md").write_text("\n".join(parts) + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def about(assignment: str, results: list[Result]) -> list[str]:

@@ -22,6 +22,7 @@ class Result:
     look: tuple[str, ...] = ()  # what an instructor may want to read in it (suspicious.py)
     seconds: float = 0.0
     key: str = ""  # changes with the submission, the checks and the seed: equal keys need no second grading
+    canvas_id: str = ""  # the number by which Canvas knows the student
 
     @property
     def points(self) -> float:
@@ -32,7 +33,8 @@ def save(result: Result, path: Path) -> None:
     """Whole or not at all, also when the grader is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(dataclasses.asdict(result), indent=1, ensure_ascii=False), encoding="utf-8")
+    text = json.dumps(dataclasses.asdict(result), indent=1, ensure_ascii=False)
+    fresh.write_text(text, encoding="utf-8", errors="replace")
     os.replace(fresh, path)
 
 
@@ -42,5 +44,5 @@ def load(path: Path) -> Result | None:
         raw = json.loads(path.read_text(encoding="utf-8"))
         marks = tuple(Mark(**mark) for mark in raw.pop("marks"))
         return Result(marks=marks, repairs=tuple(raw.pop("repairs")), look=tuple(raw.pop("look")), **raw)
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError):
         return None

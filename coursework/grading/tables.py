@@ -7,6 +7,7 @@ Canvas: Gradebook > Import wants Student, ID, SIS User ID, SIS Login ID, Section
 """
 
 import csv
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,9 @@ def write_tables(results: list[Result], out: Path) -> None:
     names and a column an exercise. What could not be graded is an empty cell: it is no 0 in a gradebook."""
     _write(out / "marks.csv", ["student", "assignment", "exercise", "points", "max", "status"], mark_rows(results))
     graded = [r for r in results if r.max > 0]
-    whole = [Item(r.assignment, r.student, _points(r), r.max, summary(r)) for r in graded]
+    whole = [Item(r.assignment, r.student, _points(r), r.max, summary(r), r.canvas_id) for r in graded]
     questions = [
-        Item(f"{r.assignment} {m.number} {m.exercise}", r.student, m.points, m.max, m.status)
+        Item(f"{r.assignment} {m.number} {m.exercise}", r.student, m.points, m.max, m.status, r.canvas_id)
         for r in graded
         for m in r.marks
     ]
@@ -39,6 +40,7 @@ class Item:
     points: float | None
     max: float
     feedback: str
+    canvas_id: str = ""
 
 
 def _moodle(items: list[Item], path: Path) -> None:
@@ -53,7 +55,8 @@ def _moodle(items: list[Item], path: Path) -> None:
 def _canvas(items: list[Item], path: Path) -> None:
     most = {column: max(item.max for item in items if item.column == column) for column in _columns(items)}
     possible = ["    Points Possible", "", "", "", "", *[f"{points:g}" for points in most.values()]]
-    rows = [[student, "", "", student, "", *map(_shown, row)] for student, row in _by_student(items)]
+    ids = {item.student: item.canvas_id for item in items}
+    rows = [[student, ids[student], "", student, "", *map(_shown, row)] for student, row in _by_student(items)]
     _write(path, ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *most], [possible, *rows])
 
 
@@ -97,10 +100,13 @@ def summary(result: Result) -> str:
 
 
 def _write(path: Path, head: list[str], rows: Iterable[list]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    """Whole or not at all, whatever a name or a message holds."""
+    fresh = path.with_suffix(".new")
+    with fresh.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
         writer.writerows([[_harmless(cell) for cell in row] for row in rows])
+    os.replace(fresh, path)
 
 
 def _harmless(cell: object) -> object:

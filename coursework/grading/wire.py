@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from typing import Any
 
 LARGEST_REPLY = 32 << 20  # characters of one reply; the largest honest one has some hundred thousand
@@ -68,7 +69,7 @@ def value(wire: Any, depth: int = 0) -> Any:
     """The same wire value, proven to be one; raises Malformed."""
     _need(depth <= DEEPEST)
     if _is_plain(wire):
-        return wire
+        return _plain(wire)
     if type(wire) is list:
         return [value(item, depth + 1) for item in wire]
     _need(type(wire) is dict)
@@ -115,13 +116,22 @@ def _is_plain(wire: Any) -> bool:
     return wire is None or type(wire) in (bool, float, str) or (type(wire) is int and -(2**63) <= wire < 2**63)
 
 
+def _plain(wire: Any) -> Any:
+    return without_surrogates(wire) if type(wire) is str else wire
+
+
+def without_surrogates(text: str) -> str:
+    """Half an emoji is no text that could be sent or written: a question mark in a box stands for it."""
+    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
+
+
 def _key(wire: Any, depth: int) -> Any:
     """Something hashable: a plain value or a tuple of them."""
     _need(depth <= DEEPEST)
     if type(wire) is dict and set(wire) == {"tuple"} and type(wire["tuple"]) is list:
         return {"tuple": [_key(item, depth + 1) for item in wire["tuple"]]}
     _need(_is_plain(wire))
-    return wire
+    return _plain(wire)
 
 
 def _grads(wire: Any, count: int) -> list | None:

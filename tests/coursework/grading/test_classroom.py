@@ -123,6 +123,13 @@ def test_tables_hold_no_formula(tmp_path):
     assert rows(tmp_path / "marks.csv")[0]["student"] == "'@SUM(A1)"
 
 
+def test_tables_are_whole_whatever_a_name_holds_and_say_canvas_own_number(tmp_path):
+    write_tables([Result("half \ud800", LESSON, "graded", (MARK,), 1.0, canvas_id="201")], tmp_path)
+    assert rows(tmp_path / "canvas.csv")[1]["ID"] == "201"
+    assert rows(tmp_path / "marks.csv")[0]["student"] == "half \\ud800"
+    assert not list(tmp_path.glob("*.new"))
+
+
 def test_feedback_escapes_whatever_a_student_wrote():
     notebook = released_notebook(["causal_mask"])
     notebook.cells[2].source = "<script>alert(1)</script>"

@@ -54,6 +54,11 @@ def test_what_is_not_the_wire_format_is_refused(wire):
         value(wire)
 
 
+def test_half_an_emoji_becomes_a_character_that_can_be_written():
+    wire = json.loads(json.dumps({"dict": [["\ud800", ["a\udfff", "😀"]]]}))
+    assert value(wire) == {"dict": [["\ufffd", ["a\ufffd", "😀"]]]}
+
+
 def test_nesting_is_limited_everywhere():
     for kind in ("tuple", "set"):
         wire: object = 1
