@@ -66,7 +66,7 @@ release: $(READY)
 	$(BIN)/python -m coursework release
 
 grade: $(READY)
-	$(BIN)/python -m coursework grade $(FOLDER) --out $(OUT)
+	$(BIN)/python -m coursework grade $(if $(FOLDER),"$(FOLDER)") --out "$(OUT)"
 
 # The comparisons that run anywhere, ten minutes; the others need a GPU, data or hours, as the head of each says.
 bench: $(READY)

@@ -9,12 +9,14 @@ OUT/results/STUDENT/ASSIGNMENT.json     what a second run need not do again
 import multiprocessing
 import os
 import re
+import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +69,11 @@ def grade(
     submissions = of_shard(find_submissions(folder, list(known_assignments()), assignment), shard)
     results = []
     started = time.monotonic()
-    for done, result in enumerate(grade_all(submissions, terms, jobs or cores()), 1):
-        results.append(result)
-        left = (time.monotonic() - started) / done * (len(submissions) - done)
-        print(line(result), f"[{done}/{len(submissions)}, {left:.0f} s left]", flush=True)
+    with closing(grade_all(submissions, terms, jobs or cores())) as coming:
+        for done, result in enumerate(coming, 1):
+            results.append(result)
+            left = (time.monotonic() - started) / done * (len(submissions) - done)
+            print(line(result), f"[{done}/{len(submissions)}, {left:.0f} s left]", flush=True)
     if shard:
         print(f"shard {shard} is done; after all shards, the same command without --shard writes the tables")
         return results
@@ -91,7 +94,7 @@ def of_shard(submissions: list[Submission], shard: str) -> list[Submission]:
     return submissions[int(found[1]) - 1 :: int(found[2])]
 
 
-def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Iterator[Result]:
+def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Generator[Result, None, None]:
     """Results as they come. A worker that breaks costs no submission: what was under way is graded once more alone."""
     waiting = []
     for submission in submissions:
@@ -105,13 +108,18 @@ def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Iterato
     turn = spawn.Value("i", 0)
     with ProcessPoolExecutor(min(jobs, len(waiting)) or 1, spawn, prepare_worker, (turn,)) as pool:
         running = {pool.submit(grade_one, submission, terms): submission for submission in waiting}
-        for future in as_completed(running):
-            try:
-                yield future.result()
-            except BrokenProcessPool:
-                broken.append(running[future])
-            except Exception as problem:
-                yield lost(running[future], problem)
+        try:
+            for future in as_completed(running):
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    broken.append(running[future])
+                except Exception as problem:
+                    yield lost(running[future], problem)
+        except (KeyboardInterrupt, GeneratorExit):
+            print("stopping: what is under way is finished first", flush=True)
+            pool.shutdown(cancel_futures=True)
+            raise
     for submission in broken:
         with ProcessPoolExecutor(1, spawn, prepare_worker, (turn,)) as pool:
             try:
@@ -131,6 +139,7 @@ def lost(submission: Submission, problem: Exception) -> Result:
 def prepare_worker(turn: Any) -> None:
     """One thread and one core a worker. The student's process inherits the core and cannot leave it, so that a cell
     with a hundred threads does not slow the other workers. turn: how many workers came before."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process: the grader alone decides
     import torch
 
     torch.set_num_threads(1)

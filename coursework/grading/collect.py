@@ -6,6 +6,7 @@
     NAME[_LATE]_123_456_FILE.ipynb                       Canvas, "Download Submissions"
 
 Moodle and Canvas do not say which assignment it is: the file's name must contain it, or --assignment says it.
+Whatever else lies there becomes a submission with a problem: nothing is lost without a word, and nothing stops the run.
 """
 
 import json

@@ -46,6 +46,9 @@ def grade(
     except (Unreadable, NoSandbox) as problem:
         print(problem)
         return 1
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on where it was, and writes the tables")
+        return 130  # as a shell says of what Ctrl-C ended
     failed = [result for result in results if result.status != "graded"]
     if failed:
         print(f"{len(failed)} of {len(results)} could not be graded; marks.csv and report.md say why")

@@ -2,7 +2,7 @@
 
 Students copy, split, move and delete cells; Colab and VS Code drop nbgrader's metadata and cell ids. None of this
 should cost points. A cell is recognised by its grade_id, else by its id, else by an equal source, and an answer
-at last by the function that it defines. Every repair is told to the student in a sentence.
+at last by the function or class that it defines. Every repair is told to the student in a sentence.
 """
 
 import ast
@@ -87,9 +87,13 @@ def squeezed(cell: Any) -> str:
     return re.sub(r"\s+", " ", cell.source).strip()
 
 
+DEFINITION = r"^(?:(?:async\s+)?def|class)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=(?!=)"
+
+
 def defines(cell: Any) -> set[str]:
-    """Functions that a cell defines at its top level, also when it does not parse."""
-    return set(re.findall(r"^def\s+(\w+)\s*\(", cell.source, re.MULTILINE))
+    """Functions, classes and names that a cell defines at its top level, also when it does not parse."""
+    found = re.findall(DEFINITION, cell.source, re.MULTILINE)
+    return {called or assigned for called, assigned in found}
 
 
 # ---------------------------------------------------------------- putting right
@@ -138,14 +142,12 @@ def restore_locked(work: Repair, matched: dict[int, str]) -> None:
 
 def place_graded(work: Repair, matched: dict[int, str]) -> None:
     """Have each graded cell once: where its last copy stands, but never before the answer that it is about."""
-    before = -1
     for key, cell in work.of_kind("graded").items():
         copies = sorted(i for i, found in matched.items() if found == key)
         answers = answers_of(work, matched, key)
         place = max([*copies[-1:], *answers, -1])
         if len(copies) == 1 and place == copies[0]:
             work.cells[place].source = cell.source
-            before = place
             continue
         if not copies:
             work.told.append(f"the graded cell {key} was missing; it was put back")
@@ -153,18 +155,17 @@ def place_graded(work: Repair, matched: dict[int, str]) -> None:
             work.told.append(f"there were {len(copies)} copies of the graded cell {key}; one was kept")
         else:
             work.told.append(f"the graded cell {key} stood before its answer; it was moved after it")
-        if place < 0:
-            place = before if before >= 0 else len(work.cells) - 1
+        if place < 0:  # nobody knows where its answer is: at the end, everything there is has been defined
+            place = len(work.cells) - 1
         insert(work, matched, place + 1, copy.deepcopy(cell))
-        before = place + 1 - sum(i <= place for i in copies)
         for i in sorted(copies, reverse=True):
             remove(work, matched, i)
-        matched[before] = key
+        matched[place + 1 - len(copies)] = key
 
 
 def answers_of(work: Repair, matched: dict[int, str], key: str) -> list[int]:
     """Where the answer to a graded cell stands: its answer cell, or, when that one is untouched, the last cell that
-    defines the function."""
+    defines its name."""
     released = next((c for c in work.of_kind("answer").values() if key in defines(c)), None)
     if released is None:
         return []

@@ -13,12 +13,15 @@ import struct
 import sys
 import tempfile
 import uuid
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+from coursework.checks.engine import HOLDS_ANSWERS
 
 MEMORY = 4 << 30  # bytes of address space; torch's libraries take less than one gigabyte of it
 DISK = 64 << 20  # bytes of each of the three folders in memory
@@ -42,7 +45,17 @@ def require_bubblewrap() -> str:
             "no bubblewrap here, so students' code would run with your rights: install it (Debian and Ubuntu: "
             "sudo apt-get install bubblewrap), or say --trusted if you trust every submission"
         )
+    if trouble := forbidden(found):
+        raise NoSandbox(f"{trouble}; or say --trusted if you trust every submission")
     return found
+
+
+@cache
+def forbidden(program: str) -> str:
+    """Why this bubblewrap may not make a sandbox, in the doctor's words, or nothing. Tried once a process."""
+    from coursework import doctor
+
+    return "; ".join(f"{found.says}: {found.do}" for found in doctor._sandbox() if found.level != "ok")
 
 
 def has_bubblewrap() -> bool:
@@ -105,7 +118,7 @@ def bubblewrap(sockets: Path, environment: dict[str, str], rules: int) -> list[s
         if not any(Path(prefix).is_relative_to(path) for path in seen):
             walls += ["--ro-bind", prefix, prefix]
             seen.append(Path(prefix))
-    for package in ("transformers", "bert_minimal", "coursework"):
+    for package in HOLDS_ANSWERS:
         spec = find_spec(package)
         for place in (spec.submodule_search_locations or []) if spec else []:
             walls += hide(Path(place), seen)

@@ -145,3 +145,39 @@ def test_another_kernel_is_told(handed_in, released):
     handed_in.metadata["kernelspec"] = {"name": "julia-1.9", "display_name": "Julia", "language": "julia"}
     assert repair(handed_in, released) == ["the notebook named another kernel; it was run with Python 3"]
     assert handed_in.metadata["kernelspec"]["name"] == "python3"
+
+
+def class_exercise(source: str):
+    """A released notebook with one exercise more, whose answer is this."""
+    notebook = released_notebook([A, B])
+    marks = {name: copy.deepcopy(at(notebook, name).metadata) for name in (A, f"{A}-answer")}
+    for name, text in (("Encoder-answer", source), ("Encoder", "check.Encoder.grade(globals())")):
+        made = cell("code", name, text, marks[name.replace("Encoder", A)])
+        made.metadata["nbgrader"]["grade_id"] = name
+        notebook.cells.append(made)
+    return notebook
+
+
+@pytest.mark.parametrize("written", ["class Encoder:\n    x = 1", "Encoder = lambda x: x", "Encoder: type = object"])
+@pytest.mark.parametrize("damage", ["deleted", "moved up", "answer stripped"])
+def test_a_graded_cell_follows_a_class_or_an_assigned_name(written, damage):
+    released = class_exercise("class Encoder:\n    raise NotImplementedError()")
+    notebook = copy.deepcopy(released)
+    answer(notebook, "Encoder", written)
+    graded = notebook.cells.pop(index(notebook, "Encoder"))
+    if damage != "deleted":
+        notebook.cells.insert(2, graded)
+    if damage == "answer stripped":
+        notebook.cells[-1].metadata, notebook.cells[-1]["id"] = nbformat.from_dict({}), "x"
+    repair(notebook, released)
+    assert notebook.cells[index(notebook, "Encoder") - 1].source == written
+    assert_whole(notebook, released)
+
+
+def test_a_missing_graded_cell_whose_answer_nobody_finds_comes_last(released):
+    notebook = copy.deepcopy(released)
+    notebook.cells = [c for c in notebook.cells if c.get("id") not in (A, f"{A}-answer")]
+    notebook.cells.append(cell("code", "mine", f"if True:\n    def {A}(query, key): return query @ key.mT"))
+    repair(notebook, released)
+    assert index(notebook, A) == len(notebook.cells) - 1
+    assert_whole(notebook, released)

@@ -49,6 +49,7 @@ REFUSED = {
     "import torch; torch.ones(1 << 31)": "RuntimeError",
     "import sys; sys.meta_path.pop(0); import bert_minimal": "ModuleNotFoundError",
     "import transformers.models": "ModuleNotFoundError",
+    "import tokenizers.models": "ModuleNotFoundError",
 }
 
 
@@ -106,6 +107,16 @@ def test_nothing_is_left_when_the_kernel_is_gone(bwrap, tmp_path):
 def test_without_bubblewrap_it_refuses_and_says_what_to_do(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(NoSandbox, match=r"install it .* or say --trusted"):
+        require_bubblewrap()
+
+
+def test_a_bubblewrap_that_may_not_make_a_sandbox_stops_the_class_with_what_to_do(tmp_path, monkeypatch):
+    for name, code in (("bwrap", 1), ("prlimit", 0)):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho no namespaces >&2\nexit {code}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    with pytest.raises(NoSandbox, match=r"no namespaces.*: allow user namespaces .* or say --trusted"):
         require_bubblewrap()
 
 
