@@ -69,7 +69,8 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
     notebook, told, marks, look, status = None, [], [], [], "graded"
     try:
         notebook, told = read_notebook(submission)
-        look = worth_a_look([cell.source for cell in notebook.cells if cell.cell_type == "code"])
+        ours = locked_sources(released_notebook(submission.assignment, terms))
+        look = worth_a_look([c.source for c in notebook.cells if c.cell_type == "code" and c.source not in ours])
         assert assignment is not None, "find_submissions says so when an assignment is unknown"
         notebook, more, marks = judge(notebook, assignment, terms)
         told += more
@@ -88,8 +89,7 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
 
 def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, list[str], list]:
     """(the notebook as it ran, repairs, marks)."""
-    path = terms.released(assignment.name)
-    released = parse(path.read_bytes(), path.name) if path.is_file() else None
+    released = released_notebook(assignment.name, terms)
     told = repair(notebook, released) if released else []
     with tempfile.TemporaryDirectory(prefix="student-") as folder:
         session = Session(
@@ -103,6 +103,11 @@ def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, lis
         finally:
             session.close()
     return notebook, told, marks
+
+
+def released_notebook(name: str, terms: Terms) -> Any | None:
+    path = terms.released(name)
+    return parse(path.read_bytes(), path.name) if path.is_file() else None
 
 
 def locked_sources(released: Any | None) -> frozenset[str]:
