@@ -29,7 +29,7 @@ WORTH_A_LOOK = {
     "torch._C", "torch.overrides", "DisableTorchFunction", "sys._getframe", "sys.settrace", "sys.setprofile",
     "sys.meta_path", "sys.modules", "gc", "ctypes", "os._exit", "os.kill", "os.fork", "subprocess", "socket", "signal",
     "multiprocessing", ".__subclasses__", ".__globals__", ".f_back", ".f_locals", ".ast_transformers", ".kernel",
-    "builtins", "coursework.runner", "bert_minimal", "transformers",
+    "builtins", "coursework.runner", "bert_minimal", "transformers", "tokenizers",
 }  # fmt: skip
 
 
