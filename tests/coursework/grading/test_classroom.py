@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+import subprocess
 
 import pytest
 
@@ -10,6 +12,7 @@ from coursework.grading.assignments import known_assignments
 from coursework.grading.collect import Unreadable, find_submissions, read_notebook
 from coursework.grading.demo import alternative_of, make_demo_class, mistakes_of, splice
 from coursework.grading.feedback import feedback_page
+from coursework.grading.one import ROOT
 from coursework.grading.results import Result, load, save
 from coursework.grading.secret import class_seed
 from coursework.grading.session import Mark
@@ -128,6 +131,13 @@ def test_tables_are_whole_whatever_a_name_holds_and_say_canvas_own_number(tmp_pa
     assert rows(tmp_path / "canvas.csv")[1]["ID"] == "201"
     assert rows(tmp_path / "marks.csv")[0]["student"] == "half \\ud800"
     assert not list(tmp_path.glob("*.new"))
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
+def test_make_grade_takes_a_folder_with_spaces():
+    asked = ["make", "-n", "grade", "FOLDER=Winter term", "OUT=marks of winter"]
+    said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert said.endswith('grade "Winter term" --out "marks of winter"\n')
 
 
 def test_feedback_escapes_whatever_a_student_wrote():
