@@ -137,7 +137,7 @@ def test_tables_are_whole_whatever_a_name_holds_and_say_canvas_own_number(tmp_pa
 def test_make_grade_takes_a_folder_with_spaces():
     asked = ["make", "-n", "grade", "FOLDER=Winter term", "OUT=marks of winter"]
     said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert said.endswith('grade "Winter term" --out "marks of winter"\n')
+    assert 'grade "Winter term" --out "marks of winter"\n' in said  # make inside make says where it is, too
 
 
 def test_feedback_escapes_whatever_a_student_wrote():
