@@ -320,7 +320,8 @@ def parse(data: bytes, name: str) -> Any:
     try:
         raw = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{name} is not a notebook: it cannot be read as JSON ({str(error)[:80]})") from None
+        what = f"it cannot be read as JSON ({str(error)[:80]})" if data.strip() else "it is empty"
+        raise Unreadable(f"{name} is not a notebook: {what}; ask for it to be saved and handed in again") from None
     if not isinstance(raw, dict) or not isinstance(raw.get("nbformat"), int):
         raise Unreadable(f"{name} is not a notebook: its JSON has no nbformat")
     try:

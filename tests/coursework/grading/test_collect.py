@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coursework.grading.classroom import of_shard
-from coursework.grading.collect import LARGEST, Unreadable, find_submissions, read_notebook, unpack, visible
+from coursework.grading.collect import LARGEST, Unreadable, find_submissions, parse, read_notebook, unpack, visible
 from tests.coursework.grading.conftest import LESSON, released_notebook
 
 KNOWN = ["00_start_here", LESSON]
@@ -214,3 +214,9 @@ def test_a_zip_made_on_a_mac_with_a_folder_around_it(folder, tmp_path, name):
     found = find_submissions(unpack(tmp_path / "class.zip", tmp_path / "out"), KNOWN)
     assert [(s.student, s.assignment) for s in found if not s.problem] == [FILES[name]]
     assert [s.student for s in found if s.problem] == ["fay"]
+
+
+@pytest.mark.parametrize(("data", "what"), [(b"", "it is empty"), (b"<html>log in</html>", "cannot be read as JSON")])
+def test_what_is_no_notebook_says_what_to_do(data, what):
+    with pytest.raises(Unreadable, match=f"{what}.*; ask for it to be saved and handed in again"):
+        parse(data, "01_attention.ipynb")
