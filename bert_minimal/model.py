@@ -165,9 +165,13 @@ class Layer(nn.Module):
         """Add & Norm, feed-forward, Add & Norm, token by token: any (…, D) (Vaswani et al., figure 1)."""
         attended = dropout(attended, self.dropout_p, self.training)
         x = layer_norm(x + attended, self.attention_norm_weight, self.attention_norm_bias, self.eps)
-        inner = F.gelu(F.linear(x, self.up_weight, self.up_bias), approximate=self.gelu_kind)  # (…, F); A.2
-        inner = dropout(F.linear(inner, self.down_weight, self.down_bias), self.dropout_p, self.training)
+        inner = self.down(F.linear(x, self.up_weight, self.up_bias))
+        inner = dropout(inner, self.dropout_p, self.training)
         return layer_norm(x + inner, self.norm_weight, self.norm_bias, self.eps)
+
+    def down(self, inner: Tensor) -> Tensor:
+        """GELU (A.2), then back to the width of the model: (…, F) -> (…, D)."""
+        return F.linear(F.gelu(inner, approximate=self.gelu_kind), self.down_weight, self.down_bias)
 
 
 class Pooler(nn.Module):
@@ -291,8 +295,7 @@ class Bert(Module):
         else:
             x = self.stream(**stream._asdict(), states=states)
         pooled = None if self.pooler is None else self.pooler(x, stream.cu_seqlens)
-        if states is not None:
-            states = tuple(unpack(state, where, batch, length) for state in states)
+        states = None if states is None else tuple(unpack(state, where, batch, length) for state in states)
         return BertOutput(unpack(x, where, batch, length), pooled, states, weights)
 
     def by_definition(
@@ -300,8 +303,7 @@ class Bert(Module):
     ) -> tuple[list[Tensor], tuple[Tensor, ...]]:
         """With padding kept and attention as in `attention.py`: L + 1 states (B, S, D), L weights."""
         token_type_ids = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
-        states = [self.embeddings(input_ids, token_type_ids, self.positions(input_ids))]
-        weights = []
+        states, weights = [self.embeddings(input_ids, token_type_ids, self.positions(input_ids))], []
         for layer in self.depth():
             x, weight = layer.by_definition(states[-1], attention_mask)
             states.append(x)

@@ -253,6 +253,40 @@ def test_the_compiled_update_is_the_library_s(precision):
         torch.testing.assert_close(one_pass, eager, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_save_memory_keeps_less_and_changes_nothing(corpus, compiled):
+    """The same loss and gradients, bit for bit if not compiled; GELU's output is not kept for backward.
+
+    What compiled code keeps autograd does not show: it is measured on a GPU (benchmarks/pretrain_gpu.py).
+    """
+    batch = next(loader(PairBatches(Corpus(corpus), 4, 32, seed=0), range(1), 0))
+    ended, kept = [], []
+    for save_memory in (False, True):
+        torch.manual_seed(0)
+        model = tiny(len(Corpus(corpus).tokenizer()))
+        objective = PreTrainingObjective()
+        options = TrainOptions(steps=1, compile=compiled, save_memory=save_memory)
+        step = loop.Step(model, objective, options, torch.device("cpu"))
+        sizes: dict[int, int] = {}
+
+        def count(x, sizes=sizes):
+            sizes[x.untyped_storage().data_ptr()] = x.untyped_storage().nbytes()
+            return x
+
+        torch.manual_seed(1)
+        with torch.autograd.graph.saved_tensors_hooks(count, lambda x: x):
+            loss = step.loss(batch, objective.count(batch))[0]
+        loss.backward()
+        ended.append([loss.detach(), *(p.grad for p in model.parameters())])
+        kept.append(sum(sizes.values()))
+    exact = dict(rtol=1e-5, atol=1e-7) if compiled else dict(rtol=0, atol=0)
+    for with_it, without in zip(*ended, strict=True):
+        torch.testing.assert_close(with_it, without, **exact)
+    layers, inner = model.config.num_hidden_layers, model.config.intermediate_size
+    if not compiled:
+        assert kept[0] - kept[1] == layers * len(batch["input_ids"]) * inner * 4  # float32
+
+
 def test_a_parameter_without_gradient_only_decays():
     """Nothing reads it, so nothing is collected for it: its gradient counts as 0 instead of ending the run."""
     model = tiny(50)
