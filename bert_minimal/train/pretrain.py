@@ -109,7 +109,7 @@ PAPER_NUMBERS = (
     ("schedule", "10,000 steps of warm-up, then linear", "A.2", "the same, times --scale"),
     ("dropout", "0.1 on all layers", "A.2", "0.1"),
     ("activation", "GELU", "A.2", "GELU (erf)"),
-    ("masking", "15 %; 80 / 10 / 10", "3.1, A.1", "the same, drawn anew each time"),
+    ("masking", "15 %; 80 / 10 / 10", "3.1, A.1", "the same, drawn anew each time unless --static"),
     ("next sentence", "half IsNext, half NotNext", "3.1, A.2", "the same"),
     ("loss", "sum of both means", "A.2", "the same"),
     ("cost", "4 Cloud TPUs (base), 16 (large), four days each", "A.2", "see below"),
@@ -143,19 +143,24 @@ class PhasedBatches(torch.utils.data.Dataset):
 
     One phase after the other is the paper's way. Mixed, the steps of each phase are spread evenly: positions
     from 128 on do not meet a finished model at the end (there the loss rose from 2.6 to 4, benchmarks/LOG.md).
+
+    `static` 0 draws pairs and masks anew for every batch. Otherwise there are only as many batches as that many
+    times through the texts take, and then the same come again.
     """
 
-    def __init__(self, corpus: Corpus, recipe: Recipe, seed: int, whole_words: bool, task):
-        self.recipe, self.ends, self.phases = recipe, [], []
+    def __init__(self, corpus: Corpus, recipe: Recipe, seed: int, whole_words: bool, task, static: int = 0):
+        self.recipe, self.ends, self.phases, self.distinct = recipe, [], [], []
         for share, length in recipe.phases:
             self.ends.append(share + (self.ends[-1] if self.ends else 0.0))
             self.phases.append(PairBatches(corpus, recipe.sequences_of(length), length, seed, whole_words, task))
+            once = max(1, round(corpus.index["tokens"] / self.phases[-1].tokens))  # batches
+            self.distinct.append(static * once or sys.maxsize)
 
     def __getitem__(self, number: int) -> dict[str, Tensor]:
         step = number // self.recipe.accumulate
         at = step * 0.6180339887498949 % 1 if self.recipe.mixed else step / self.recipe.steps
         phase = next((i for i, end in enumerate(self.ends) if at < end), len(self.ends) - 1)
-        return self.phases[phase][number]
+        return self.phases[phase][number % self.distinct[phase]]
 
 
 def pretrain(
@@ -167,6 +172,7 @@ def pretrain(
     scale: float = 1.0,
     task: Literal["next-sentence", "sentence-order"] = "next-sentence",
     whole_words: bool = False,
+    static: int = 0,
     precision: Literal["", "fp32", "bf16", "fp16"] = "",
     save_memory: bool = False,
     steps: int | None = None,
@@ -187,6 +193,7 @@ def pretrain(
         scale: times the steps and the warm-up.
         task: what the second segment is for: next sentence (BERT) or sentence order (ALBERT).
         whole_words: mask all pieces of a word together.
+        static: mask the texts so many times and repeat that (Google's code: 10); 0 draws new masks for every batch.
         precision: empty for what the device does best.
         save_memory: about a fifth less memory for 1 % more time: GELU is computed twice.
         steps: instead of the recipe's (warm-up in proportion).
@@ -205,6 +212,7 @@ def pretrain(
         chosen = replace(chosen, accumulate=accumulate)
     rank, world = rank_and_world()
     check_numbers(chosen, seed, workers, world)
+    at_least(0, static=static)
     precision = precision or choose_precision(device)
     if dry_run:
         print(plan(chosen, device, precision, recipe == "paper", save_memory))
@@ -216,7 +224,7 @@ def pretrain(
     folder = corpus or out / "corpus"
     learn, held = Corpus(folder / "learn"), Corpus(folder / "held-out")
     if rank == 0:  # not before: a command whose texts can't be read shall leave no mark
-        others = dict(text=list(text), corpus=corpus and str(corpus), task=task, whole_words=whole_words)
+        others = dict(text=list(text), corpus=corpus and str(corpus), task=task, whole_words=whole_words, static=static)
         mark_run(out, chosen, **others, precision=precision, seed=seed)
     chosen = replace(chosen, vocabulary=len(learn.tokenizer()))
     torch.manual_seed(seed)
@@ -226,7 +234,7 @@ def pretrain(
         print(f"{held.index['tokens']:,} held out in {len(held)} documents")
 
     pair_task = pair_at if task == "next-sentence" else order_at
-    dealt = PhasedBatches(learn, chosen, seed, whole_words, pair_task)
+    dealt = PhasedBatches(learn, chosen, seed, whole_words, pair_task, static)
     length = chosen.phases[0][1]
     measured = PairBatches(held, min(chosen.sequences, 256), length, seed, whole_words, pair_task)
 

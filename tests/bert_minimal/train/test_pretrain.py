@@ -135,6 +135,23 @@ def test_same_seed_same_batch(corpus):
     assert not torch.equal(one[7]["input_ids"], other[7]["input_ids"])
 
 
+def test_static_masks_come_again_and_dynamic_ones_do_not(corpus):
+    recipe = replace(PRESETS["t4"], sequences=2, steps=1000, phases=((1.0, 32),))
+    dynamic = PhasedBatches(corpus, recipe, 0, False, pair_at)
+    for copies in (1, 3):
+        data = PhasedBatches(corpus, recipe, 0, False, pair_at, copies)
+        period = copies * round(corpus.index["tokens"] / (2 * 32))
+        assert 1 < period < 100
+        seen = [data[number] for number in range(2 * period)]
+        for number in range(period):
+            first, again, anew = seen[number], seen[number + period], dynamic[number + period]
+            for name in first.keys() - {"longest"}:  # of which only the shape says something
+                assert torch.equal(first[name], again[name])
+                assert torch.equal(first[name], dynamic[number][name])
+            assert not torch.equal(first["input_ids"], anew["input_ids"])
+        assert len({tuple(batch["input_ids"].tolist()) for batch in seen}) == period
+
+
 @pytest.mark.parametrize("mixed", [False, True])
 def test_phases(corpus, mixed):
     recipe = replace(PRESETS["t4"], sequences=8, steps=200, phases=((0.75, 16), (0.25, 64)), mixed=mixed)
@@ -250,7 +267,7 @@ def test_a_run_started_otherwise_is_refused_and_leaves_all_as_it_was(tmp_path, t
     main(arguments)
     before = {name: (out / name).read_bytes() for name in ("run.json", "command.txt", "log.jsonl", "state.safetensors")}
     changes = ["--text", str(other)], ["--sequences", "4"], ["--task", "sentence-order"], ["--whole-words"]
-    for changed in (*changes, ["--seed", "1"], ["--corpus", str(out / "corpus")]):
+    for changed in (*changes, ["--seed", "1"], ["--static", "2"], ["--corpus", str(out / "corpus")]):
         monkeypatch.setattr("sys.argv", ["bert_minimal/__main__.py", *arguments, *changed])
         with pytest.raises(SystemExit, match=f"belongs to another run: {changed[0][2:].replace('-', '_')} was"):
             main([*arguments, *changed])
