@@ -20,7 +20,8 @@ from .stream import Stream, pack, stream_attention, unpack
 
 
 def parameter(*shape: int) -> nn.Parameter:
-    return nn.Parameter(torch.empty(shape))  # filled by `Module.initialise` or from a checkpoint
+    """Of this shape, to be filled by `Module.initialise` or from a checkpoint."""
+    return nn.Parameter(torch.empty(shape))
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = LAYER_NORM_EPS) -> Tensor:

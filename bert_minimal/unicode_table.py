@@ -21,10 +21,12 @@ def ranges(text: str) -> list[tuple[int, int]]:
 
 
 def characters(text: str) -> list[str]:
+    """All characters of some ranges, written as `ranges` reads them."""
     return [chr(code) for low, high in ranges(text) for code in range(low, high + 1)]
 
 
 def within(code: int, spans: list[tuple[int, int]]) -> bool:
+    """Whether one of the sorted spans holds the code point."""
     at = bisect_right(spans, (code, 0x110000)) - 1
     return at >= 0 and code <= spans[at][1]
 

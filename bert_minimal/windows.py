@@ -63,6 +63,7 @@ def pool(x: Tensor, document: Tensor, documents: int, how: str) -> Tensor:
 
 
 def at_least_one(room: int) -> int:
+    """The room itself. Raises ValueError if no piece fits into it."""
     if room < 1:
         raise ValueError(f"there is room for {room} pieces: max_length has to exceed the special tokens")
     return room

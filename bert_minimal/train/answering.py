@@ -71,6 +71,8 @@ class Answer(NamedTuple):
 
 
 class Window(NamedTuple):
+    """What the model reads of one question: the question and a part of its passage."""
+
     row: Row
     context: tuple[int, int]  # places of the row that hold pieces of the passage: from, to (exclusive)
     offsets: np.ndarray  # (pieces of the passage in here, 2): which characters each is
@@ -122,6 +124,7 @@ def answer(
 
 
 def predict_answers(result: Result, questions: Sequence[Question]) -> list[Answer]:
+    """One answer a question, by the threshold for "no answer" that dev gave (`Result.settings`)."""
     asked = [windows_of(result.tokenizer, q._replace(answers=None), result.options) for q in questions]
     scored, _ = span_scores(result.model, asked)
     spans = [best_answer(q, w, s) for q, w, s in zip(questions, asked, scored, strict=True)]
@@ -162,6 +165,7 @@ def span_of(question: Question, offsets: np.ndarray) -> tuple[int, int]:
 
 
 def span_batch(some: Sequence[Window]) -> dict[str, Tensor]:
+    """Windows -> a batch of the stream, with each token's place in the padded batch and the answers' places."""
     batch = lay_out([window.row for window in some])
     longest = len(batch["longest"])
     sequence = torch.repeat_interleave(batch["cu_seqlens"].diff().long())  # (N,)

@@ -35,6 +35,8 @@ class Malformed(ValueError):
 
 @dataclass
 class Read:
+    """A file of examples, and where in it each of them stands: errors and results name that."""
+
     path: Path
     examples: list[Any]  # Text, Sentence or Question
     places: list[str]  # of each example: "line 7"
@@ -117,10 +119,12 @@ def read_texts(path: str | Path, columns: Sequence[str] = (), labelled: bool = T
 
 
 def rows_of_tsv(text: str) -> list[tuple[str, list[str]]]:
+    """Place and cells of each line. No quoting: what stands between two tabs is a cell."""
     return [(f"line {number}", line.split("\t")) for number, line in enumerate(lines_of(text), 1)]
 
 
 def rows_of_csv(path: Path, text: str) -> list[tuple[str, list[str]]]:
+    """Place and cells of each row, which may go over several lines. Raises Malformed for quotes that don't close."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows, begins = [], 1
     usual = csv.field_size_limit(len(text))  # a whole book may be one text
@@ -275,6 +279,7 @@ def guess_roles(rows: list[list[str]], width: int, labelled: bool) -> list[str]:
 
 
 def texts_of(path: Path, roles: list[str], rows: list[tuple[str, list[str]]], labelled: bool, said: list[str]) -> Read:
+    """Rows of cells -> texts, by what each column is. Raises Malformed, naming the places, for rows that are none."""
     found, problems = Read(path, [], [], [], said), []
     if not rows:
         problems.append(("line 2", "nothing follows the header"))

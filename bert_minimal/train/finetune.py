@@ -318,6 +318,7 @@ def stream_of(batch: dict[str, Tensor]) -> dict[str, Any]:
 
 
 def to_device(batch: dict[str, Tensor], model: nn.Module) -> dict[str, Tensor]:
+    """The batch on the model's device."""
     device = next(model.parameters()).device
     return {name: value.to(device) for name, value in batch.items()}
 
@@ -395,6 +396,7 @@ def open_start(kind: type[Module], start: str | Path, options: FineTuneOptions, 
 
 
 def catalogue() -> list[str]:
+    """The names of the models that can be fetched."""
     return ["course", *data.RESOURCES]
 
 
@@ -580,6 +582,7 @@ def check_parts(options: FineTuneOptions, smallest: int) -> None:
 
 
 def options_for_loop(options: FineTuneOptions, steps_an_epoch: int, device: torch.device) -> TrainOptions:
+    """Epochs as steps; the dev set is measured, and the state saved, `evaluate_every` steps or once an epoch."""
     steps = max(1, round(options.epochs * steps_an_epoch))
     every = options.evaluate_every or steps_an_epoch
     return TrainOptions(

@@ -146,6 +146,7 @@ def predict(model: Path, file: Path, /, out: Path = Path("."), columns: tuple[st
 
 
 def task_of(path: Path) -> Task:
+    """The task that a file's ending stands for. Raises ValueError for an ending that says nothing."""
     if path.suffix.lower() not in ENDINGS:
         raise ValueError(f"no telling from {path.name} what the task is: say --task classify, tag or answer")
     return ENDINGS[path.suffix.lower()]
@@ -208,6 +209,7 @@ def same_run(path: Path, about: dict) -> None:
 
 
 def main_score(task: Task, options: FineTuneOptions) -> str:
+    """The score by which the best weights are chosen."""
     return options.best_by or ("accuracy" if task == "classify" else "f1")
 
 
@@ -220,6 +222,7 @@ def run(
     out: Path,
     pieces: Pieces,
 ) -> Result:
+    """Fine-tune once, with one seed."""
     train, dev = (read[name].examples if name in read else [] for name in ("train", "dev"))
     if task == "classify":
         return classify(start, train, dev, labels, options, out)
@@ -238,6 +241,7 @@ def save_result(result: Result, task: Task, folder: Path) -> None:
 
 
 def load_result(folder: Path) -> tuple[Task, Result]:
+    """What `save_result` wrote. Raises ValueError if the model's weights are not all there."""
     about = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     model: Any = KINDS[about["task"]].from_pretrained(folder)
     if model.loaded.fresh:
@@ -280,6 +284,7 @@ def write_rows(path: Path, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def write_classes(result: Result, read: Read, out: Path, name: str) -> dict[str, float]:
+    """Write probabilities and, for texts with labels, the errors and the confusion matrix; -> scores, or none."""
     texts: list[Text] = read.examples
     logits = torch.from_numpy(class_logits(result, texts))
     probabilities = logits.softmax(-1).numpy()  # (n, K)
@@ -328,6 +333,7 @@ def confusion_picture(table: np.ndarray, labels: Sequence[str], title: str):
 
 
 def write_tags(result: Result, read: Read, out: Path, name: str) -> dict[str, float]:
+    """Write tagged words, entities and, where tags are known, the errors; -> scores, or none."""
     known = all(sentence.tags is not None for sentence in read.examples)
     if known:
         need_seqeval()
@@ -366,6 +372,7 @@ def entity_report(gold: list[list[str]], predicted: list[list[str]]) -> str:
 
 
 def write_spans(result: Result, read: Read, out: Path, name: str) -> dict[str, float]:
+    """Write answers and, where the true ones are known, the errors; -> scores, or none."""
     questions: list[Question] = read.examples
     found: list[Answer] = predict_answers(result, questions)
     texts = {question.id: span.text for question, span in zip(questions, found, strict=True)}

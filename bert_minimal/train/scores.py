@@ -101,6 +101,7 @@ def normalise_answer(text: str) -> str:
 
 
 def exact_match(answer: str, truth: str) -> float:
+    """1.0 if both are the same once normalised, else 0.0 (SQuAD's first score)."""
     return float(normalise_answer(answer) == normalise_answer(truth))
 
 

@@ -116,6 +116,7 @@ def predict_tags(result: Result, sentences: Sequence[Sequence[str]]) -> list[tup
 
 
 def check_tags(sentence: Sentence, what: str) -> None:
+    """Raise ValueError unless the sentence has words, and for each a tag O, B-TYPE or I-TYPE."""
     if not sentence.words or sentence.tags is None or len(sentence.words) != len(sentence.tags):
         tags = "no" if sentence.tags is None else len(sentence.tags)
         raise ValueError(f"{what} has {len(sentence.words)} words and {tags} tags; it needs one for each, and a word")
@@ -166,6 +167,7 @@ def parts_of(
 
 
 def tag_batch(parts: Sequence[Part]) -> dict[str, Tensor]:
+    """Parts of sentences -> a batch of the stream with a label for each piece."""
     batch = lay_out([part.row for part in parts])
     return batch | {"labels": torch.tensor([label for part in parts for label in part.labels])}  # (N,)
 
