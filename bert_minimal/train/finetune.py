@@ -396,7 +396,7 @@ def open_start(kind: type[Module], start: str | Path, options: FineTuneOptions, 
 
 
 def catalogue() -> list[str]:
-    """The names of the models that can be fetched."""
+    """Every name that can be fetched."""
     return ["course", *data.RESOURCES]
 
 
