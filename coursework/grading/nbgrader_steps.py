@@ -19,7 +19,7 @@ from coursework.grading.kernel import StudentKernel
 from coursework.grading.one import ROOT, Terms, locked_sources, manager_class
 from coursework.grading.repair import repair
 from coursework.grading.secret import class_seed
-from coursework.grading.session import CELL_SECONDS, Session, grade_notebook
+from coursework.grading.session import CELL_SECONDS, Session, grade_notebook, whole_notebook
 
 
 class GradingStep(NbGraderPreprocessor):
@@ -57,6 +57,7 @@ class JudgeOutside(GradingStep):
                 lambda: StudentKernel(Path(folder), names_for_students(), manager_class(self.trusted)),
                 seed,
                 cell_seconds=self.cell_seconds,
+                notebook_seconds=whole_notebook(self.cell_seconds),
                 handed_out=locked_sources(self.released(resources)),
             )
             try:

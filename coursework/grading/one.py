@@ -19,7 +19,7 @@ from coursework.grading.kernel import StudentKernel
 from coursework.grading.repair import repair
 from coursework.grading.results import Result, save
 from coursework.grading.sandbox import SandboxedKernel
-from coursework.grading.session import CELL_SECONDS, Session, grade_notebook
+from coursework.grading.session import CELL_SECONDS, Session, grade_notebook, whole_notebook
 from coursework.grading.suspicious import worth_a_look
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,6 +96,7 @@ def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, lis
             lambda: StudentKernel(Path(folder), names_for_students(), manager_class(terms.trusted)),
             terms.seed,
             cell_seconds=terms.cell_seconds,
+            notebook_seconds=whole_notebook(terms.cell_seconds),
             handed_out=locked_sources(released),
         )
         try:

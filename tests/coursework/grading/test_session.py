@@ -57,6 +57,39 @@ def test_cells_that_never_end_or_kill_the_process_cost_themselves(session, exerc
     assert sum("[grading] This cell" in text for text in told) == 3
 
 
+def test_cells_that_each_end_in_time_end_with_the_notebooks_time(session, exercises):
+    """A hundred cells that each stay below the limit of a cell, and what the student reads then."""
+    session.notebook_seconds = 3
+    answered = alternative_of(exercises[A])
+    assert session.run_cell(answered) == []
+    assert session.grade(exercises[A]).status == "right"
+    began = time.monotonic()
+    shown = [session.run_cell("import time\ntime.sleep(0.9)") for _ in range(100)]
+    assert time.monotonic() - began < 6
+    assert "may take 3 s, and what came before this had taken them" in shown[-1][0]["text"]
+    mark = session.grade(exercises[A])
+    assert (mark.status, mark.points) == ("time limit", 0.0)
+    assert "was not asked: the notebook as a whole may take 3 s" in mark.message
+
+
+def test_what_is_run_again_after_a_death_takes_of_the_notebooks_time(session):
+    session.notebook_seconds = 3
+    for _ in range(2):
+        session.run_cell("import time\ntime.sleep(0.9)")
+    began = time.monotonic()
+    shown = [session.run_cell("import os\nos._exit(1)") for _ in range(20)]
+    assert time.monotonic() - began < 10
+    assert "ended the Python process" in shown[0][0]["text"]
+    assert "was not run" in shown[-1][0]["text"]
+
+
+def test_a_slow_first_start_is_not_the_students_time(session):
+    session.notebook_seconds = 0.5
+    kernel = session.make_kernel
+    session.make_kernel = lambda: time.sleep(1) or kernel()
+    assert session.run_cell("print(1)")[0]["text"] == "1\n"
+
+
 @pytest.mark.long
 def test_a_cell_that_breaks_the_kernel_later_is_found_and_left_out(session, exercises):
     session.run_cell(alternative_of(exercises[A]))
