@@ -51,7 +51,7 @@ def grade(
         seed: of the questions; without it the secret one of this user (secret.py).
         trusted: run students' code with your own rights, without the sandbox.
         jobs: how many submissions at a time; as many as there are cores unless said otherwise.
-        cell_seconds: time limit of one of a student's cells; a whole notebook may take 20 times that, and at least 300 s.
+        cell_seconds: time limit of one of a student's cells; a whole notebook has 20 times that, at least 300 s.
         assignment: what files from Moodle or Canvas are for, where their names do not say it.
         shard: "2/5": only the second fifth of the submissions and no tables, for one of five machines; the run
             without it, after all of them, finds everything graded and writes the tables.

@@ -28,6 +28,14 @@ LARGEST = 20 << 20  # bytes of a notebook; pictures and all, an honest one has l
 class Unreadable(Exception):
     """A submission that cannot be graded; the message is one sentence for the instructor and the student."""
 
+    word = "unreadable"
+
+
+class WrongNotebook(Unreadable):
+    """A notebook that can be read and is not the assignment's."""
+
+    word = "wrong notebook"
+
 
 @dataclass(frozen=True)
 class Submission:

@@ -24,7 +24,7 @@ def grade(
         seed: of the questions that are asked; by default a secret one, made once for this user.
         trusted: run students' code with your own rights, where there is no sandbox.
         jobs: how many submissions at a time; by default one a core.
-        cell_seconds: time limit of one of a student's cells; a whole notebook may take 20 times that, and at least 300 s.
+        cell_seconds: time limit of one of a student's cells; a whole notebook has 20 times that, at least 300 s.
         assignment: what files from Moodle or Canvas are for, where their names do not say it.
         shard: 2/5 grades the second fifth of the class, on one of five machines; the same command without it, after
             all of them, writes the tables.

@@ -16,7 +16,7 @@ from traitlets import Bool, Float, Unicode
 from coursework.grading.assignments import known_assignments, names_for_students
 from coursework.grading.collect import parse
 from coursework.grading.kernel import StudentKernel
-from coursework.grading.one import ROOT, Terms, locked_sources, manager_class
+from coursework.grading.one import ROOT, Terms, locked_sources, manager_class, need_unit
 from coursework.grading.repair import repair
 from coursework.grading.secret import class_seed
 from coursework.grading.session import CELL_SECONDS, Session, grade_notebook, whole_notebook
@@ -33,9 +33,10 @@ class GradingStep(NbGraderPreprocessor):
 
 
 class PutRight(GradingStep):
-    """Repairs a submission by comparing it with the released notebook."""
+    """Repairs a submission by comparing it with the released notebook; another unit's is an error of that student."""
 
     def preprocess(self, nb: Any, resources: dict) -> tuple[Any, dict]:
+        need_unit(nb, resources["nbgrader"]["assignment"], Terms(0, Path(), Path(self.course)))
         for told in repair(nb, self.released(resources)):
             who = resources["nbgrader"]
             self.log.warning("%s, %s: %s", who["student"], who["assignment"], told)

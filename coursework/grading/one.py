@@ -13,10 +13,10 @@ from jupyter_client.manager import KernelManager
 from coursework import runner
 from coursework.checks import engine
 from coursework.grading.assignments import Assignment, known_assignments, names_for_students
-from coursework.grading.collect import Submission, Unreadable, parse, read_notebook
+from coursework.grading.collect import Submission, Unreadable, WrongNotebook, parse, read_notebook
 from coursework.grading.feedback import feedback_page
 from coursework.grading.kernel import StudentKernel
-from coursework.grading.repair import repair
+from coursework.grading.repair import exercises_in, repair
 from coursework.grading.results import Result, save
 from coursework.grading.sandbox import SandboxedKernel
 from coursework.grading.session import CELL_SECONDS, Session, grade_notebook, whole_notebook
@@ -72,10 +72,11 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
         ours = locked_sources(released_notebook(submission.assignment, terms))
         look = worth_a_look([c.source for c in notebook.cells if c.cell_type == "code" and c.source not in ours])
         assert assignment is not None, "find_submissions says so when an assignment is unknown"
+        need_unit(notebook, assignment.name, terms)
         notebook, more, marks = judge(notebook, assignment, terms)
         told += more
     except Unreadable as problem:
-        status = f"unreadable: {problem}"
+        status = f"{problem.word}: {problem}"
     result = Result(
         submission.student, submission.assignment, status, tuple(marks), total, (*submission.told, *told),
         tuple(look), round(time.monotonic() - start, 2), key_of(submission, terms), submission.canvas_id,
@@ -85,6 +86,24 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
     page.write_text(feedback_page(result, notebook), encoding="utf-8", errors="replace")
     save(result, terms.result_file(submission))
     return result
+
+
+def need_unit(notebook: Any, name: str, terms: Terms) -> None:
+    """Raises WrongNotebook for one without any exercise of the assignment: another unit's, or no assignment's."""
+
+    def exercises_of(unit: str) -> int:
+        released = released_notebook(unit, terms)
+        return exercises_in(notebook, released) if released else 0
+
+    if exercises_of(name) or not terms.released(name).is_file():
+        return
+    found = {unit: exercises_of(unit) for unit in known_assignments()}
+    likely = max(found, key=lambda unit: found[unit])
+    if found[likely]:
+        raise WrongNotebook(f"this is the notebook of {likely}, not of {name}: ask for that one")
+    raise WrongNotebook(
+        f"it has none of the exercises of {name}: ask for the notebook that was handed out, with answers"
+    )
 
 
 def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, list[str], list]:

@@ -78,6 +78,27 @@ def test_a_class_with_everything_wrong_in_it(tmp_path, course):
     assert (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns == kept
 
 
+def test_a_notebook_of_another_unit_is_said_to_be_one_and_earns_no_0(tmp_path):
+    """The real notebooks: unit 02's and a lesson under unit 01's name, with and without what nbgrader knows them by."""
+    other = (ROOT / "exercises" / "02_embeddings" / "02_embeddings.ipynb").read_text()
+    stripped = json.loads(other)
+    for cell in stripped["cells"]:
+        cell["metadata"] = {}
+        cell.pop("id")
+    hand_in(tmp_path / "class", "anna", other)
+    hand_in(tmp_path / "class", "ben", json.dumps(stripped))
+    hand_in(tmp_path / "class", "carl", (ROOT / "notebooks" / "12_hugging_face.ipynb").read_text())
+    results = {r.student: r for r in classroom.grade(tmp_path / "class", tmp_path / "out", seed=5, trusted=True)}
+    for student in ("anna", "ben"):
+        said = "wrong notebook: this is the notebook of 02_embeddings, not of 01_attention"
+        assert results[student].status.startswith(said)
+        assert said in (tmp_path / "out" / "feedback" / student / f"{LESSON}.html").read_text()
+    assert "it has none of the exercises of 01_attention: ask" in results["carl"].status
+    assert (tmp_path / "out" / "report.md").read_text().count("wrong notebook: ") == 3
+    assert {r["status"].partition(":")[0] for r in rows(tmp_path / "out" / "marks.csv")} == {"wrong notebook"}
+    assert not any(r[LESSON] for r in rows(tmp_path / "out" / "moodle.csv"))
+
+
 def test_an_empty_folder_is_said_clearly(tmp_path):
     with pytest.raises(Unreadable, match="no submissions"):
         find_submissions(tmp_path, [LESSON])
