@@ -6,6 +6,7 @@ sandbox.py                the walls around that process
 session.py, wire.py       a notebook's cells there, its verdicts here; nothing that comes out is believed
 suspicious.py             what deserves an instructor's look
 one.py, classroom.py      a submission, a class
+claim.py                  whose the folder of results is
 tables.py, feedback.py, report.py
 nbgrader_steps.py         the same as steps of nbgrader's own autograde
 """

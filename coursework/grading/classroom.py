@@ -9,6 +9,7 @@ OUT/results/STUDENT/ASSIGNMENT.json     what a second run need not do again
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import threading
 import time
@@ -43,7 +44,7 @@ def grade(
     shard: str = "",
     course: Path = ROOT,
 ) -> list[Result]:
-    """Grade every submission in FOLDER and write marks, feedback and a report to OUT.
+    """Grade every submission in FOLDER and write marks, feedback and a report to OUT, which claim.py keeps for us.
 
     Args:
         folder: a folder, or a zip from Moodle or Canvas, as collect.py lists; nothing in it is changed.
@@ -66,6 +67,8 @@ def grade(
     terms = Terms(class_seed() if seed is None else seed, out.resolve(), course.resolve(), trusted, cell_seconds)
     if folder.is_file():
         folder = unpack(folder, out / "unpacked")
+        for older in () if shard else [path for path in folder.parent.iterdir() if path != folder]:
+            shutil.rmtree(older)
     submissions = of_shard(find_submissions(folder, list(known_assignments()), assignment), shard)
     results = []
     started = time.monotonic()

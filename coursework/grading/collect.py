@@ -9,10 +9,12 @@ Moodle and Canvas do not say which assignment it is: the file's name must contai
 Whatever else lies there becomes a submission with a problem: nothing is lost without a word, and nothing stops the run.
 """
 
+import hashlib
 import json
 import os
 import re
 import shutil
+import tempfile
 import warnings
 import zipfile
 from dataclasses import dataclass, replace
@@ -207,7 +209,8 @@ def find_notebook(student: str, folder: Path, assignments: list[str], name: str)
 
 
 def unpack(archive: Path, target: Path) -> Path:
-    """The notebooks of a zip, below `target`, and of every other file its name, so that none is lost without a word.
+    """The notebooks of a zip, and of every other file its name, so that none is lost without a word: in a folder below
+    `target` that is named after the zip's content, so that several runs may do it at once.
     Raises Unreadable when it is no zip, or holds too many notebooks."""
     try:
         packed = zipfile.ZipFile(archive)
@@ -218,14 +221,24 @@ def unpack(archive: Path, target: Path) -> Path:
         notebooks = [info for info in members if is_notebook(Path(info.filename))]
         if len(notebooks) > MANY:
             raise Unreadable(f"{archive.name} holds {len(notebooks)} notebooks, more than {MANY}")
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
+        with archive.open("rb") as file:
+            unpacked = target / hashlib.file_digest(file, "sha256").hexdigest()[:20]
+        if unpacked.is_dir():
+            return unpacked
+        target.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=target))
         for info in notebooks:
-            if problem := unpack_member(packed, info, target):
-                stand_for(info, target, NOT_UNPACKED + problem)
+            if problem := unpack_member(packed, info, fresh):
+                stand_for(info, fresh, NOT_UNPACKED + problem)
         for info in [info for info in members if info not in notebooks][:MANY]:
-            stand_for(info, target, "")
-    return target
+            stand_for(info, fresh, "")
+    try:
+        fresh.rename(unpacked)
+    except OSError:
+        shutil.rmtree(fresh)
+        if not unpacked.is_dir():  # it is there when another run was quicker
+            raise
+    return unpacked
 
 
 def unpack_member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> str:

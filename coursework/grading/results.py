@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,10 +31,14 @@ class Result:
 
 
 def save(result: Result, path: Path) -> None:
-    """Whole or not at all, also when the grader is killed."""
+    """Write one submission's result to its file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    text = json.dumps(dataclasses.asdict(result), indent=1, ensure_ascii=False)
+    replace_text(path, json.dumps(dataclasses.asdict(result), indent=1, ensure_ascii=False))
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, also when the grader is killed, or two of them write it."""
+    fresh = path.with_suffix(f".{secrets.token_hex(4)}.new")
     fresh.write_text(text, encoding="utf-8", errors="replace")
     os.replace(fresh, path)
 

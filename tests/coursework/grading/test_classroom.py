@@ -1,9 +1,12 @@
 """A class: files in, tables out. No submission is lost, none stops the others, none is changed."""
 
 import csv
+import itertools
 import json
 import shutil
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -179,6 +182,15 @@ def test_the_seed_is_made_once_and_kept_to_oneself(tmp_path):
     path.write_text("not a number")
     with pytest.raises(ValueError, match="remove it"):
         class_seed(path)
+
+
+def test_one_seed_for_all_who_start_at_once(tmp_path, monkeypatch):
+    drawn = itertools.count()
+    monkeypatch.setattr("secrets.randbits", lambda bits: time.sleep(0.05) or next(drawn))
+    with ThreadPoolExecutor(16) as pool:
+        seeds = list(pool.map(lambda _: class_seed(tmp_path / "home" / "seed"), range(64)))
+    assert len(set(seeds)) == 1
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["seed"]
 
 
 EARNED = {  # demo student -> points of 18, or a word of the status
