@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -24,6 +25,7 @@ from typing import Any
 from coursework.grading.assignments import known_assignments
 from coursework.grading.collect import Submission, Unreadable, find_submissions, unpack
 from coursework.grading.one import ROOT, Terms, grade_one, key_of
+from coursework.grading.plain import lines, sentence
 from coursework.grading.report import write_report
 from coursework.grading.results import Result, load
 from coursework.grading.sandbox import require_bubblewrap
@@ -133,9 +135,9 @@ def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Generat
 
 def lost(submission: Submission, problem: Exception) -> Result:
     """A submission that the grader itself failed on: in the marks, with the reason, and no other one is touched."""
-    traceback.print_exception(problem)
+    print(lines("".join(traceback.format_exception(problem))), file=sys.stderr)
     assignment = known_assignments().get(submission.assignment)
-    status = f"grader failed: {type(problem).__name__}: {problem}"
+    status = sentence(f"grader failed: {type(problem).__name__}: {problem}")
     return Result(submission.student, submission.assignment, status, (), assignment.points if assignment else 0.0)
 
 

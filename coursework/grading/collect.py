@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from coursework.grading import plain
 from coursework.grading.wire import without_surrogates
 
 MANY = 5_000  # notebooks in one zip
@@ -79,7 +80,7 @@ def in_entry(path: Path, assignments: list[str], assignment: str) -> list[Submis
     except OSError as error:
         made = [Submission(path.name, "", path, closed(path.name, error))]
     return [
-        replace(s, student=printable(s.student), assignment=printable(s.assignment), problem=printable(s.problem))
+        replace(s, student=plain.name(s.student), assignment=plain.name(s.assignment), problem=shown(s.problem))
         for s in (s if Path(os.path.realpath(s.path)).is_relative_to(home) else astray(s) for s in made)
     ]
 
@@ -160,8 +161,8 @@ def one_each(found: list[Submission]) -> list[Submission]:
     chosen = []
     for group in groups.values():
         best = ([s for s in group if not s.problem] or group)[-1]
-        aside = [printable(handed_in_as(s)) for s in group if s is not best]
-        told = (f"handed in {len(group)} times; {', '.join(aside)} was set aside",) if aside else ()
+        aside = [plain.name(handed_in_as(s)) for s in group if s is not best]
+        told = (plain.sentence(f"handed in {len(group)} times; {', '.join(aside)} was set aside"),) if aside else ()
         chosen.append(replace(best, told=best.told + told))
     return chosen
 
@@ -200,8 +201,8 @@ def find_notebook(student: str, folder: Path, assignments: list[str], name: str)
     if named not in notebooks:
         names = ", ".join(path.name for path in visible(folder)) or "nothing"
         return Submission(student, name, named, f"no notebook {named.name} among what was handed in: {names}")
-    others = ", ".join(printable(path.name) for path in notebooks if path != named)
-    told = (f"{named.name} was graded; beside it lay {others}, which was not",) if others else ()
+    others = ", ".join(plain.name(path.name) for path in notebooks if path != named)
+    told = (plain.sentence(f"{named.name} was graded; beside it lay {others}, which was not"),) if others else ()
     return Submission(student, name, named, told=told)
 
 
@@ -266,7 +267,7 @@ def stand_for(info: zipfile.ZipInfo, target: Path, text: str) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", errors="backslashreplace")
     except (OSError, ValueError) as error:
-        print(f"{printable(info.filename)} in the zip was left out: {error}")
+        print(f"{plain.name(info.filename)} in the zip was left out: {error}")
 
 
 # ---------------------------------------------------------------- names
@@ -293,9 +294,9 @@ def is_notebook(path: Path) -> bool:
     return path.suffix.lower() == ".ipynb"
 
 
-def printable(name: str) -> str:
-    """A file's name as text that can be written anywhere: bytes that are no UTF-8 become \\xfc."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+def shown(problem: str) -> str:
+    """A sentence that quotes names of files."""
+    return plain.sentence(os.fsencode(problem).decode("utf-8", "backslashreplace"))
 
 
 def unknown(name: str, assignments: list[str]) -> str:
@@ -303,7 +304,7 @@ def unknown(name: str, assignments: list[str]) -> str:
 
 
 def closed(name: str, error: OSError) -> str:
-    what = f"{printable(name)} cannot be opened ({error.strerror})"
+    what = f"{plain.name(name)} cannot be opened ({error.strerror})"
     return f"{what}: give yourself the right to read it, or ask for it again"
 
 
@@ -314,7 +315,7 @@ def read_notebook(submission: Submission) -> tuple[Any, list[str]]:
     """(the notebook as nbformat 4.5, what had to be done to read it); raises Unreadable."""
     if submission.problem:
         raise Unreadable(submission.problem)
-    path, name = submission.path, printable(submission.path.name)
+    path, name = submission.path, plain.name(submission.path.name)
     try:
         if path.is_symlink() or not path.is_file():
             raise Unreadable(f"{name} is not an ordinary file")

@@ -24,9 +24,11 @@ from jupyter_client.manager import KernelManager
 
 from coursework import runner
 from coursework.grading import stand_in
+from coursework.grading.plain import without_control
 from coursework.grading.wire import LARGEST_REPLY
 
 TEXT_KEPT = 10_000  # characters of one cell's output
+OUTPUTS_KEPT = 1_000  # of one cell
 PICTURES_KEPT = 1_000_000  # bytes of one cell's pictures, base64
 GRACE = 2.0  # seconds a cell has to stop after it was interrupted
 START = 120.0  # seconds a kernel has to answer for the first time, torch imported
@@ -54,6 +56,8 @@ class Outputs:
 
     def add(self, kind: str, content: dict) -> None:
         """Keep an iopub message's text and PNG; anything else a student can send is let go."""
+        if len(self.kept) >= OUTPUTS_KEPT:
+            return
         if kind == "stream":
             text = self._cut(content.get("text"))
             name = "stderr" if content.get("name") == "stderr" else "stdout"
@@ -92,12 +96,6 @@ class Outputs:
             self.pictures_left -= len(png)
             kept["image/png"] = png
         return {key: value for key, value in kept.items() if value}
-
-
-def without_control(text: str) -> str:
-    """Without the sequences and characters that a terminal obeys."""
-    text = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text)
-    return "".join(c for c in text if c in "\n\t" or c.isprintable())
 
 
 def is_png(text: str) -> bool:

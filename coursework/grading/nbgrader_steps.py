@@ -5,7 +5,6 @@ of nbgrader's Execute, `ShowAsText` before anyone looks at the result. They call
 marks are the same.
 """
 
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from coursework.grading.assignments import known_assignments, names_for_students
 from coursework.grading.collect import parse
 from coursework.grading.kernel import StudentKernel
 from coursework.grading.one import ROOT, Terms, locked_sources, manager_class, need_unit
+from coursework.grading.plain import fenced
 from coursework.grading.repair import repair
 from coursework.grading.secret import class_seed
 from coursework.grading.session import CELL_SECONDS, Session, grade_notebook, whole_notebook
@@ -81,10 +81,3 @@ class ShowAsText(NbGraderPreprocessor):
                 cell.cell_type = "markdown"
                 cell.source = fenced(cell.source)
         return nb, resources
-
-
-def fenced(text: str) -> str:
-    """Markdown that shows `text` as it is: a code block whose fence is longer than any inside."""
-    longest = max((len(ticks) for ticks in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text}\n{fence}"

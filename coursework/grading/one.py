@@ -16,6 +16,7 @@ from coursework.grading.assignments import Assignment, known_assignments, names_
 from coursework.grading.collect import Submission, Unreadable, WrongNotebook, parse, read_notebook
 from coursework.grading.feedback import feedback_page
 from coursework.grading.kernel import StudentKernel
+from coursework.grading.plain import sentence
 from coursework.grading.repair import exercises_in, repair
 from coursework.grading.results import Result, save
 from coursework.grading.sandbox import SandboxedKernel
@@ -23,6 +24,7 @@ from coursework.grading.session import CELL_SECONDS, Session, grade_notebook, wh
 from coursework.grading.suspicious import worth_a_look
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_TOLD = 40  # sentences on what was put right in one notebook
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,9 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
         notebook, more, marks = judge(notebook, assignment, terms)
         told += more
     except Unreadable as problem:
-        status = f"{problem.word}: {problem}"
+        status = sentence(f"{problem.word}: {problem}")
     result = Result(
-        submission.student, submission.assignment, status, tuple(marks), total, (*submission.told, *told),
+        submission.student, submission.assignment, status, tuple(marks), total, few([*submission.told, *told]),
         tuple(look), round(time.monotonic() - start, 2), key_of(submission, terms), submission.canvas_id,
     )  # fmt: skip
     page = terms.out / "feedback" / submission.student / f"{submission.assignment or '_'}.html"
@@ -86,6 +88,12 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
     page.write_text(feedback_page(result, notebook), encoding="utf-8", errors="replace")
     save(result, terms.result_file(submission))
     return result
+
+
+def few(told: list[str]) -> tuple[str, ...]:
+    """The first sentences, and how many more there are: a notebook can be damaged a thousand times."""
+    more = [f"and {len(told) - MOST_TOLD} more of this kind"] if len(told) > MOST_TOLD else []
+    return tuple(sentence(said) for said in [*told[:MOST_TOLD], *more])
 
 
 def need_unit(notebook: Any, name: str, terms: Terms) -> None:

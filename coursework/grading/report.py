@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import mean
 
 from coursework.grading.assignments import known_assignments
+from coursework.grading.plain import fenced, markdown
 from coursework.grading.results import Result
 
 
@@ -18,17 +19,21 @@ def write_report(results: list[Result], out: Path) -> None:
         parts.append(
             "## Worth a look\n\nThese cells use things that an answer has no need of. No mark depends on it.\n"
         )
-        parts += [f"- {r.student}, {r.assignment}: {', '.join(r.look)}" for r in looked]
+        parts += [f"- {who(r)}: {markdown(', '.join(r.look))}" for r in looked]
         parts.append("")
     failed = [r for r in results if r.status != "graded"]
     if failed:
         parts.append("## Not graded\n")
-        parts += [f"- {r.student}, {r.assignment or 'no assignment'}: {r.status}" for r in failed]
+        parts += [f"- {who(r)}: {markdown(r.status)}" for r in failed]
     trouble = [(r, m) for r in results for m in r.marks if m.trouble]
     if trouble:
         parts.append("\n## Could not be judged: please report these\n")
-        parts += [f"- {r.student}, {m.number} {m.exercise}:\n\n```\n{m.trouble}\n```" for r, m in trouble]
+        parts += [f"- {who(r)}, {m.number} {m.exercise}:\n\n{fenced(m.trouble)}\n" for r, m in trouble]
     (out / "report.md").write_text("\n".join(parts) + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def who(result: Result) -> str:
+    return f"{markdown(result.student)}, {markdown(result.assignment) or 'no assignment'}"
 
 
 def about(assignment: str, results: list[Result]) -> list[str]:
@@ -50,7 +55,7 @@ def about(assignment: str, results: list[Result]) -> list[str]:
     repaired = [r for r in results if r.repairs]
     if repaired:
         lines.append(f"\n### Put right before grading\n\n{len(repaired)} notebooks:\n")
-        lines += [f"- {r.student}: {told}" for r in repaired for told in r.repairs]
+        lines += [f"- {markdown(r.student)}: {markdown(told)}" for r in repaired for told in r.repairs]
     return [*lines, ""]
 
 

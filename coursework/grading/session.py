@@ -18,11 +18,13 @@ import nbformat
 
 from coursework.checks.engine import Exercise, Verdict
 from coursework.grading.kernel import KernelBroken, KernelDied, StudentKernel, request_of
+from coursework.grading.plain import lines
 from coursework.grading.suspicious import insides, sources_of, statements
 from coursework.grading.wire import error, read_replies
 
 CELL_SECONDS = 15.0  # what one of the student's cells may take
 PATIENCE = 3.0  # an answer that was late is asked for once more, with so many times its limit
+OUTPUTS_OF_A_NOTEBOOK = 10_000_000  # characters, pictures included; an honest one has some hundred thousand
 LATE = "was not asked"  # so starts what is said of an answer for which the notebook had no time left
 NO_MEMORY = "can't allocate memory"  # torch's words for it
 NOTEBOOK_SECONDS = 300.0  # what a whole notebook may take; an honest one takes less than 30
@@ -63,6 +65,7 @@ class Session:
     cell_seconds: float = CELL_SECONDS
     notebook_seconds: float = NOTEBOOK_SECONDS
     handed_out: frozenset[str] = frozenset()  # sources of cells that are ours: nobody's answer
+    outputs_left: int = OUTPUTS_OF_A_NOTEBOOK
     _kernel: StudentKernel | None = None
     _ran: list[str] = field(default_factory=list)  # sources to repeat in a new kernel
     _lost: list[tuple[str, str]] = field(default_factory=list)  # cells left out, and why
@@ -81,9 +84,13 @@ class Session:
         """The outputs of one of the student's cells; what stops it is said in the last one."""
         try:
             with self._counted():
-                return self._run_cell(source)
+                outputs = self._run_cell(source)
         except TimeUsedUp:
             return [_note(f"This cell was not run: {self._used_up()}.")]
+        self.outputs_left -= len(repr(outputs))
+        if self.outputs_left < 0:
+            return [_note("This cell ran; what it showed is left out, because the notebook has shown too much.")]
+        return outputs
 
     def _run_cell(self, source: str) -> list[dict]:
         for attempt in (1, 2):
@@ -169,7 +176,7 @@ class Session:
             verdict = exercise.verdict(run, seed=self.seed, rounds=2, device=self.device)
         except Exception:  # an answer that trips the judge: loud in the report, and no other exercise suffers
             told = f"✗ {exercise.number} {exercise.title}: could not be judged; your instructor has the details"
-            return replace(_mark(exercise, 0.0, "not judged", told), trouble=traceback.format_exc(limit=-3))
+            return replace(_mark(exercise, 0.0, "not judged", told), trouble=lines(traceback.format_exc(limit=-3)))
         verdict = self._refuse_insides(self._explain(verdict, exercise.name, deaths), exercise)
         points = verdict.points if math.isfinite(verdict.points) else 0.0
         points = min(max(float(points), 0.0), exercise.points)
@@ -237,7 +244,7 @@ def _mark(
     mistake: str | None = None,
 ) -> Mark:
     return Mark(
-        exercise.name, exercise.number, exercise.title, points, exercise.points, status, message, failed, mistake
+        exercise.name, exercise.number, exercise.title, points, exercise.points, status, lines(message), failed, mistake
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from coursework.grading.plain import cell
 from coursework.grading.results import Result
 
 
@@ -99,16 +100,11 @@ def summary(result: Result) -> str:
     return "; ".join(f"{m.number} {m.status} ({m.points:g}/{m.max:g})" for m in result.marks)
 
 
-def _write(path: Path, head: list[str], rows: Iterable[list]) -> None:
+def _write(path: Path, head: list[str], rows: Iterable[list[str]]) -> None:
     """Whole or not at all, whatever a name or a message holds."""
     fresh = path.with_suffix(".new")
     with fresh.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
-        writer.writerows([[_harmless(cell) for cell in row] for row in rows])
+        writer.writerows([[cell(field) for field in row] for row in rows])
     os.replace(fresh, path)
-
-
-def _harmless(cell: object) -> object:
-    """A spreadsheet runs a cell that starts like a formula; an apostrophe makes it text."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -137,6 +137,22 @@ def test_a_cell_shows_text_and_pictures_cut_to_size_and_nothing_that_runs(sessio
     assert kinds == {"text/plain"}
 
 
+def test_a_notebook_that_shows_too_much_shows_no_more_and_runs(session, exercises):
+    session.outputs_left = 2_000
+    shown = [session.run_cell("print('x' * 900)")[0]["text"] for _ in range(3)]
+    assert ["x" in text for text in shown] == [True, True, False]
+    assert session.run_cell(alternative_of(exercises[A])) != []
+    assert session.grade(exercises[A]).status == "right"
+
+
+def test_a_message_is_short_and_nothing_obeys_it(session, exercises):
+    session.run_cell(f"def {A}(query, key):\n    return '\\x1b[2J' + 'x' * 5_000_000")
+    mark = session.grade(exercises[A])
+    assert mark.points == 0
+    assert len(mark.message) < 4_000
+    assert "\x1b" not in mark.message
+
+
 def test_points_are_shown_as_nbgrader_reads_them(session, exercises):
     shown = outputs_of(session.grade(exercises[A]))
     assert [o["output_type"] for o in shown] == ["stream", "execute_result"]
