@@ -27,7 +27,7 @@ from coursework.grading.collect import Submission, Unreadable, find_submissions,
 from coursework.grading.one import ROOT, Terms, grade_one, key_of
 from coursework.grading.plain import lines, sentence
 from coursework.grading.report import write_report
-from coursework.grading.results import Result, load
+from coursework.grading.results import Result, in_order, load
 from coursework.grading.sandbox import require_bubblewrap
 from coursework.grading.secret import class_seed
 from coursework.grading.session import CELL_SECONDS
@@ -82,7 +82,7 @@ def grade(
     if shard:
         print(f"shard {shard} is done; after all shards, the same command without --shard writes the tables")
         return results
-    results.sort(key=lambda r: (r.student, r.assignment))
+    results.sort(key=in_order)
     write_tables(results, out)
     write_report(results, out)
     print(f"marks: {out / 'marks.csv'}   class report: {out / 'report.md'}   feedback: {out / 'feedback'}")

@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import os
+import re
 import secrets
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +30,18 @@ class Result:
     @property
     def points(self) -> float:
         return round(sum(mark.points for mark in self.marks), 4)
+
+
+def in_order(result: Result) -> tuple:
+    """Sorts results as people do: by student, then by assignment."""
+    return *by_name(result.student), result.assignment
+
+
+def by_name(student: str) -> tuple[list[str | int], str]:
+    """Sorts names as people do: small letters like capitals, Ö like O, s9 before s10; two names are never equal."""
+    letters = unicodedata.normalize("NFKD", student).casefold()
+    parts = re.split(r"(\d+)", "".join(c for c in letters if not unicodedata.combining(c)))
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], student
 
 
 def save(result: Result, path: Path) -> None:

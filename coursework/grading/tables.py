@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coursework.grading.plain import cell
-from coursework.grading.results import Result
+from coursework.grading.results import Result, by_name
 
 
 def write_tables(results: list[Result], out: Path) -> None:
@@ -69,7 +69,7 @@ def _by_student(items: list[Item]) -> Iterator[tuple[str, list[Item | None]]]:
     """Each student with one item, or None, a column."""
     of = {(item.student, item.column): item for item in items}
     columns = _columns(items)
-    for student in sorted({item.student for item in items}):
+    for student in sorted({item.student for item in items}, key=by_name):
         yield student, [of.get((student, column)) for column in columns]
 
 
