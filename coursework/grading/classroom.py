@@ -104,7 +104,8 @@ def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Generat
     waiting = []
     for submission in submissions:
         earlier = load(terms.result_file(submission))
-        if earlier is not None and earlier.key == key_of(submission, terms):
+        page = terms.feedback_file(submission)
+        if earlier is not None and earlier.key == key_of(submission, terms) and page.is_file():
             yield earlier
         else:
             waiting.append(submission)

@@ -43,7 +43,8 @@ class WrongNotebook(Unreadable):
 @dataclass(frozen=True)
 class Submission:
     """One student's notebook for one assignment. `problem`: why there is nothing to read at `path`; `told`: what the
-    student should know of how it was chosen; `canvas_id`: the number by which Canvas knows the student."""
+    student should know of how it was chosen; `canvas_id`, `moodle_id`: the numbers by which Canvas knows the student,
+    and Moodle the participant of this assignment."""
 
     student: str
     assignment: str
@@ -51,6 +52,7 @@ class Submission:
     problem: str = ""
     told: tuple[str, ...] = ()
     canvas_id: str = ""
+    moodle_id: str = ""
 
 
 def find_submissions(folder: Path, assignments: list[str], assignment: str = "") -> list[Submission]:
@@ -92,8 +94,8 @@ def astray(submission: Submission) -> Submission:
 
 
 EXCHANGE = re.compile(r"(?P<student>[^+]+)\+(?P<assignment>[^+]+)\+\d{4}-\d\d-\d\d [^+]+(\+.*)?")
-MOODLE = re.compile(r"(?P<student>.+_\d+)_assignsubmission_file_?.*")
-CANVAS = re.compile(r"(?P<student>[^_]+?)(_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)")
+MOODLE = re.compile(r"(?P<student>.+_(?P<id>\d+))_assignsubmission_file_?.*")
+CANVAS = re.compile(r"(?P<student>[^_]+?)(?P<late>_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)")
 
 
 def in_file(path: Path, assignments: list[str], assignment: str) -> Submission:
@@ -105,7 +107,8 @@ def in_file(path: Path, assignments: list[str], assignment: str) -> Submission:
     made = named_by(path, canvas["student"], canvas["file"], assignments, assignment)
     if not is_notebook(path):
         made = replace(made, problem=f"{path.name} is not a notebook: ask for the .ipynb file itself")
-    return replace(made, canvas_id=canvas["id"])
+    late = ("it was handed in late, as Canvas says; no points were taken for that",) if canvas["late"] else ()
+    return replace(made, canvas_id=canvas["id"], told=late)
 
 
 def in_folder(path: Path, assignments: list[str], assignment: str) -> list[Submission]:
@@ -118,8 +121,9 @@ def in_folder(path: Path, assignments: list[str], assignment: str) -> list[Submi
         if len(files) != 1:
             among = ", ".join(file.name for file in visible(path)) or "nothing"
             what = f"{len(files)} notebooks in {name}, expected one; handed in: {among}"
-            return [Submission(moodle["student"], assignment, path, what)]
-        return [named_by(files[0], moodle["student"], files[0].stem, assignments, assignment)]
+            return [Submission(moodle["student"], assignment, path, what, moodle_id=moodle["id"])]
+        made = named_by(files[0], moodle["student"], files[0].stem, assignments, assignment)
+        return [replace(made, moodle_id=moodle["id"])]
     handed_in = [sub for sub in visible(path) if sub.is_dir()]
     if not handed_in:
         return [Submission(name, "", path, f"no folder of an assignment in {name}/")]

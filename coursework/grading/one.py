@@ -44,10 +44,13 @@ class Terms:
     def result_file(self, submission: Submission) -> Path:
         return self.out / "results" / submission.student / f"{submission.assignment or '_'}.json"
 
+    def feedback_file(self, submission: Submission) -> Path:
+        return self.out / "feedback" / submission.student / f"{submission.assignment or '_'}.html"
+
 
 def key_of(submission: Submission, terms: Terms) -> str:
     """Changes whenever grading again could give another result."""
-    settings = [submission.canvas_id, terms.seed, terms.trusted, terms.cell_seconds]
+    settings = [submission.canvas_id, submission.moodle_id, terms.seed, terms.trusted, terms.cell_seconds]
     digest = hashlib.sha256(json.dumps([submission.problem, submission.told, *settings]).encode())
     code = [Path(runner.__file__), *Path(engine.__file__).parent.glob("*.py"), *Path(__file__).parent.glob("*.py")]
     for path in [submission.path, terms.released(submission.assignment), *sorted(code)]:
@@ -82,8 +85,9 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
     result = Result(
         submission.student, submission.assignment, status, tuple(marks), total, few([*submission.told, *told]),
         tuple(look), round(time.monotonic() - start, 2), key_of(submission, terms), submission.canvas_id,
+        submission.moodle_id,
     )  # fmt: skip
-    page = terms.out / "feedback" / submission.student / f"{submission.assignment or '_'}.html"
+    page = terms.feedback_file(submission)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(feedback_page(result, notebook), encoding="utf-8", errors="replace")
     save(result, terms.result_file(submission))

@@ -26,6 +26,7 @@ class Result:
     seconds: float = 0.0
     key: str = ""  # changes with the submission, the checks and the seed: equal keys need no second grading
     canvas_id: str = ""  # the number by which Canvas knows the student
+    moodle_id: str = ""  # the number by which Moodle knows the participant of this assignment
 
     @property
     def points(self) -> float:

@@ -1,13 +1,16 @@
 """Marks as tables: marks.csv for programs, and CSV files for the two most used gradebooks, Moodle and Canvas.
 
 Moodle: Grades > Import > CSV maps a column that identifies the student (username, ID number or e-mail) and one
-column a grade item, optionally one of feedback (docs.moodle.org, "Grade import").
+column a grade item, optionally one of feedback (docs.moodle.org, "Grade import"). For what came from one of its
+assignments, the assignment takes a grading worksheet and a zip of feedback files, which know a student by the number
+in the folder's name (mod/assign/feedback/offline/importgradeslib.php, …/file/importziplib.php).
 Canvas: Gradebook > Import wants Student, ID, SIS User ID, SIS Login ID, Section, then one column an assignment, and
 "Points Possible" as the first data row (Canvas Instructor Guide, "How do I import grades in the Gradebook?").
 """
 
 import csv
 import os
+import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +21,8 @@ from coursework.grading.results import Result, by_name
 
 def write_tables(results: list[Result], out: Path) -> None:
     """In `out`: marks.csv; moodle.csv and canvas.csv with a column an assignment; the same with _questions in their
-    names and a column an exercise. What could not be graded is an empty cell: it is no 0 in a gradebook."""
+    names and a column an exercise; what an assignment in Moodle takes back, if the submissions came from one. What
+    could not be graded is an empty cell: it is no 0 in a gradebook."""
     _write(out / "marks.csv", ["student", "assignment", "exercise", "points", "max", "status"], mark_rows(results))
     graded = [r for r in results if r.max > 0]
     whole = [Item(r.assignment, r.student, _points(r), r.max, summary(r), r.canvas_id) for r in graded]
@@ -30,6 +34,9 @@ def write_tables(results: list[Result], out: Path) -> None:
     for items, suffix in ((whole, ""), (questions, "_questions")):
         _moodle(items, out / f"moodle{suffix}.csv")
         _canvas(items, out / f"canvas{suffix}.csv")
+    of_moodle = [r for r in results if r.moodle_id and r.assignment]
+    for assignment in sorted({r.assignment for r in of_moodle}):
+        _moodle_assignment(assignment, [r for r in of_moodle if r.assignment == assignment], out)
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,20 @@ def _moodle(items: list[Item], path: Path) -> None:
         for student, row in _by_student(items)
     ]
     _write(path, ["Username", *heads], rows)
+
+
+def _moodle_assignment(assignment: str, results: list[Result], out: Path) -> None:
+    """What an assignment in Moodle takes back: the marks of those graded, and everybody's page of feedback."""
+    head = ["Identifier", "Grade", "Last modified (grade)", "Feedback comments"]
+    rows = [[f"Participant {r.moodle_id}", f"{r.points:g}", "", summary(r)] for r in results if r.status == "graded"]
+    _write(out / f"moodle_{assignment}_worksheet.csv", head, rows)
+    path = out / f"moodle_{assignment}_feedback.zip"
+    fresh = path.with_suffix(".new")
+    with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as packed:
+        for r in results:
+            page = out / "feedback" / r.student / f"{assignment}.html"
+            packed.write(page, f"Participant_{r.moodle_id}_assignsubmission_file_/{page.name}")
+    os.replace(fresh, path)
 
 
 def _canvas(items: list[Item], path: Path) -> None:

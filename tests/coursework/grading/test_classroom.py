@@ -73,12 +73,14 @@ def test_a_class_with_everything_wrong_in_it(tmp_path, course):
         assert sum(float(table["emil"][column]) for column in asked) == 1
         assert "ben" not in table or not any(table["ben"][column] for column in asked)
 
-    # A second run grades what changed and nothing else.
+    # A second run grades what changed, or has no page any more, and nothing else.
+    (out / "feedback" / "emil" / f"{LESSON}.html").unlink()
     kept = (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns
     (folder / "ben" / LESSON / f"{LESSON}.ipynb").write_text(text)
     again = classroom.grade(folder, out, seed=5, course=course, trusted=True)
     assert {r.student: r.points for r in again if r.marks} == {"anna": 1.0, "ben": 1.0, "emil": 1.0}
     assert (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns == kept
+    assert (out / "feedback" / "emil" / f"{LESSON}.html").is_file()
 
 
 def test_a_notebook_of_another_unit_is_said_to_be_one_and_earns_no_0(tmp_path):

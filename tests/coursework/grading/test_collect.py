@@ -40,6 +40,7 @@ def test_every_layout_is_found(folder):
     assert all(read_notebook(s) for s in found)
     (ben,) = [s for s in found if s.student == "ben"]
     assert "2026-11-21" in str(ben.path)
+    assert [s.moodle_id for s in found if s.moodle_id] == ["1234"]
 
 
 def test_a_file_that_does_not_say_its_assignment_needs_to_be_told(tmp_path):
@@ -189,7 +190,8 @@ def test_what_was_set_aside_is_named(folder):
     assert told["anna"] == (f"{LESSON}.ipynb was graded; beside it lay {LESSON}_final.ipynb, which was not",)
     assert f"emil_99_1235_{LESSON}.ipynb, emil_99_1237_{LESSON}.pdf was set aside" in told["emil"][0]
     assert "2026-11-20" in told["ben"][0]
-    assert told["doedora"] == ()
+    assert told["doedora"] == ("it was handed in late, as Canvas says; no points were taken for that",)
+    assert told["Carla Müller_1234"] == ()
 
 
 def test_the_files_name_goes_before_the_option(tmp_path):

@@ -1,6 +1,7 @@
 """The report: what somebody has to look at comes first; names come in the order in which people look for them."""
 
 import csv
+import zipfile
 
 from coursework.grading.report import write_report
 from coursework.grading.results import Result, in_order
@@ -45,6 +46,31 @@ def test_what_somebody_has_to_look_at_comes_first_and_in_order(tmp_path):
 def test_a_class_without_problems_has_no_such_section(tmp_path):
     write_report([result("anna")], tmp_path)
     assert "To look at" not in (tmp_path / "report.md").read_text()
+
+
+def test_moodle_gets_back_a_worksheet_and_a_zip_by_its_own_numbers(tmp_path):
+    results = [
+        result("Ada Lovelace_12345", moodle_id="12345"),
+        result("Ben_777", "unreadable: it is empty", moodle_id="777"),
+        result("carla_9"),
+    ]
+    for r in results:
+        page = tmp_path / "feedback" / r.student / f"{LESSON}.html"
+        page.parent.mkdir(parents=True)
+        page.write_text(r.student)
+    write_tables(results, tmp_path)
+    with (tmp_path / f"moodle_{LESSON}_worksheet.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)  # no grade for what was not graded
+    assert (row["Identifier"], row["Grade"], row["Feedback comments"]) == ("Participant 12345", "1", "01.7 right (1/1)")
+    assert "Last modified (grade)" in row
+    found = {}
+    with zipfile.ZipFile(tmp_path / f"moodle_{LESSON}_feedback.zip") as packed:
+        for name in packed.namelist():
+            folder, file = name.split("/")
+            _, number, kind, plugin, rest = folder.split("_", 4)  # as Moodle's importziplib.php does
+            assert (kind, plugin, rest, file) == ("assignsubmission", "file", "", f"{LESSON}.html")
+            found[number] = packed.read(name).decode()
+    assert found == {"12345": "Ada Lovelace_12345", "777": "Ben_777"}
 
 
 def test_tables_are_in_the_order_of_a_class_list(tmp_path):
