@@ -38,10 +38,7 @@ def claimed(out: Path, class_: str, shard: str) -> Iterator[None]:
         there = owner.read_text(encoding="utf-8").strip() if owner.exists() else class_
         if there == DEMO != class_:
             print(f"{out} held the demo class, which is removed now")
-            for made in ("results", "feedback", "demo_class"):
-                shutil.rmtree(out / made, ignore_errors=True)
-            for table in (out / "report.md", *out.glob("marks.csv"), *out.glob("moodle*"), *out.glob("canvas*")):
-                table.unlink(missing_ok=True)
+            remove_demo(out)
         elif there != class_:
             raise Taken(
                 f"{out} holds the marks of {there}, and this is {class_}: give another --out; if it is the same class "
@@ -49,6 +46,16 @@ def claimed(out: Path, class_: str, shard: str) -> Iterator[None]:
             )
         replace_text(owner, class_ + "\n")
         yield
+
+
+def remove_demo(out: Path) -> None:
+    """Remove the demo class and what was made of it, and nothing else that lies there."""
+    students = [path.name for path in (out / "demo_class").glob("*")]
+    for made in ("demo_class", *(f"{kind}/{student}" for kind in ("results", "feedback") for student in students)):
+        shutil.rmtree(out / made, ignore_errors=True)
+    tables = [f"{name}{kind}.csv" for name in ("moodle", "canvas") for kind in ("", "_questions")]
+    for made in ("report.md", "marks.csv", *tables):
+        (out / made).unlink(missing_ok=True)
 
 
 def lock(file: IO[str], out: Path, shared: bool) -> None:

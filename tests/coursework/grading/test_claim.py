@@ -51,10 +51,13 @@ def test_another_class_replaces_no_marks(tmp_path, capsys):
 
 def test_the_demo_class_makes_way_for_a_real_one(tmp_path, capsys):
     with claimed(tmp_path, DEMO, ""):
-        (tmp_path / "feedback" / "perfect").mkdir(parents=True)
-        (tmp_path / "marks.csv").touch()
+        for made in ("demo_class/perfect", "feedback/perfect", "results/perfect", "feedback/somebody"):
+            (tmp_path / made).mkdir(parents=True)
+        for made in ("marks.csv", "moodle_export.csv"):
+            (tmp_path / made).touch()
     with claimed(tmp_path, "/a/class", ""):
-        assert sorted(path.name for path in tmp_path.iterdir()) == [".grading.lock", "class.txt"]
+        left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if not path.name.startswith("."))
+        assert left == ["class.txt", "feedback", "feedback/somebody", "moodle_export.csv", "results"]
     assert "held the demo class, which is removed now" in capsys.readouterr().out
     with pytest.raises(Taken, match="this is the demo class"), claimed(tmp_path, DEMO, ""):
         pass
