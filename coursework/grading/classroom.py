@@ -9,7 +9,9 @@ OUT/results/STUDENT/ASSIGNMENT.json     what a second run need not do again
 import multiprocessing
 import os
 import re
+import shutil
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -23,8 +25,9 @@ from typing import Any
 from coursework.grading.assignments import known_assignments
 from coursework.grading.collect import Submission, Unreadable, find_submissions, unpack
 from coursework.grading.one import ROOT, Terms, grade_one, key_of
+from coursework.grading.plain import lines, sentence
 from coursework.grading.report import write_report
-from coursework.grading.results import Result, load
+from coursework.grading.results import Result, in_order, load
 from coursework.grading.sandbox import require_bubblewrap
 from coursework.grading.secret import class_seed
 from coursework.grading.session import CELL_SECONDS
@@ -43,7 +46,7 @@ def grade(
     shard: str = "",
     course: Path = ROOT,
 ) -> list[Result]:
-    """Grade every submission in FOLDER and write marks, feedback and a report to OUT.
+    """Grade every submission in FOLDER and write marks, feedback and a report to OUT, which claim.py keeps for us.
 
     Args:
         folder: a folder, or a zip from Moodle or Canvas, as collect.py lists; nothing in it is changed.
@@ -51,7 +54,7 @@ def grade(
         seed: of the questions; without it the secret one of this user (secret.py).
         trusted: run students' code with your own rights, without the sandbox.
         jobs: how many submissions at a time; as many as there are cores unless said otherwise.
-        cell_seconds: time limit of one of a student's cells.
+        cell_seconds: time limit of one of a student's cells; a whole notebook has 20 times that, at least 300 s.
         assignment: what files from Moodle or Canvas are for, where their names do not say it.
         shard: "2/5": only the second fifth of the submissions and no tables, for one of five machines; the run
             without it, after all of them, finds everything graded and writes the tables.
@@ -66,6 +69,8 @@ def grade(
     terms = Terms(class_seed() if seed is None else seed, out.resolve(), course.resolve(), trusted, cell_seconds)
     if folder.is_file():
         folder = unpack(folder, out / "unpacked")
+        for older in () if shard else [path for path in folder.parent.iterdir() if path != folder]:
+            shutil.rmtree(older)
     submissions = of_shard(find_submissions(folder, list(known_assignments()), assignment), shard)
     results = []
     started = time.monotonic()
@@ -77,7 +82,7 @@ def grade(
     if shard:
         print(f"shard {shard} is done; after all shards, the same command without --shard writes the tables")
         return results
-    results.sort(key=lambda r: (r.student, r.assignment))
+    results.sort(key=in_order)
     write_tables(results, out)
     write_report(results, out)
     print(f"marks: {out / 'marks.csv'}   class report: {out / 'report.md'}   feedback: {out / 'feedback'}")
@@ -99,7 +104,8 @@ def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Generat
     waiting = []
     for submission in submissions:
         earlier = load(terms.result_file(submission))
-        if earlier is not None and earlier.key == key_of(submission, terms):
+        page = terms.feedback_file(submission)
+        if earlier is not None and earlier.key == key_of(submission, terms) and page.is_file():
             yield earlier
         else:
             waiting.append(submission)
@@ -130,9 +136,9 @@ def grade_all(submissions: list[Submission], terms: Terms, jobs: int) -> Generat
 
 def lost(submission: Submission, problem: Exception) -> Result:
     """A submission that the grader itself failed on: in the marks, with the reason, and no other one is touched."""
-    traceback.print_exception(problem)
+    print(lines("".join(traceback.format_exception(problem))), file=sys.stderr)
     assignment = known_assignments().get(submission.assignment)
-    status = f"grader failed: {type(problem).__name__}: {problem}"
+    status = sentence(f"grader failed: {type(problem).__name__}: {problem}")
     return Result(submission.student, submission.assignment, status, (), assignment.points if assignment else 0.0)
 
 

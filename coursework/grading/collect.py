@@ -9,16 +9,19 @@ Moodle and Canvas do not say which assignment it is: the file's name must contai
 Whatever else lies there becomes a submission with a problem: nothing is lost without a word, and nothing stops the run.
 """
 
+import hashlib
 import json
 import os
 import re
 import shutil
+import tempfile
 import warnings
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from coursework.grading import plain
 from coursework.grading.wire import without_surrogates
 
 MANY = 5_000  # notebooks in one zip
@@ -28,11 +31,20 @@ LARGEST = 20 << 20  # bytes of a notebook; pictures and all, an honest one has l
 class Unreadable(Exception):
     """A submission that cannot be graded; the message is one sentence for the instructor and the student."""
 
+    word = "unreadable"
+
+
+class WrongNotebook(Unreadable):
+    """A notebook that can be read and is not the assignment's."""
+
+    word = "wrong notebook"
+
 
 @dataclass(frozen=True)
 class Submission:
     """One student's notebook for one assignment. `problem`: why there is nothing to read at `path`; `told`: what the
-    student should know of how it was chosen; `canvas_id`: the number by which Canvas knows the student."""
+    student should know of how it was chosen; `canvas_id`, `moodle_id`: the numbers by which Canvas knows the student,
+    and Moodle the participant of this assignment."""
 
     student: str
     assignment: str
@@ -40,6 +52,7 @@ class Submission:
     problem: str = ""
     told: tuple[str, ...] = ()
     canvas_id: str = ""
+    moodle_id: str = ""
 
 
 def find_submissions(folder: Path, assignments: list[str], assignment: str = "") -> list[Submission]:
@@ -69,7 +82,7 @@ def in_entry(path: Path, assignments: list[str], assignment: str) -> list[Submis
     except OSError as error:
         made = [Submission(path.name, "", path, closed(path.name, error))]
     return [
-        replace(s, student=printable(s.student), assignment=printable(s.assignment), problem=printable(s.problem))
+        replace(s, student=plain.name(s.student), assignment=plain.name(s.assignment), problem=shown(s.problem))
         for s in (s if Path(os.path.realpath(s.path)).is_relative_to(home) else astray(s) for s in made)
     ]
 
@@ -81,8 +94,8 @@ def astray(submission: Submission) -> Submission:
 
 
 EXCHANGE = re.compile(r"(?P<student>[^+]+)\+(?P<assignment>[^+]+)\+\d{4}-\d\d-\d\d [^+]+(\+.*)?")
-MOODLE = re.compile(r"(?P<student>.+_\d+)_assignsubmission_file_?.*")
-CANVAS = re.compile(r"(?P<student>[^_]+?)(_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)")
+MOODLE = re.compile(r"(?P<student>.+_(?P<id>\d+))_assignsubmission_file_?.*")
+CANVAS = re.compile(r"(?P<student>[^_]+?)(?P<late>_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)")
 
 
 def in_file(path: Path, assignments: list[str], assignment: str) -> Submission:
@@ -94,7 +107,8 @@ def in_file(path: Path, assignments: list[str], assignment: str) -> Submission:
     made = named_by(path, canvas["student"], canvas["file"], assignments, assignment)
     if not is_notebook(path):
         made = replace(made, problem=f"{path.name} is not a notebook: ask for the .ipynb file itself")
-    return replace(made, canvas_id=canvas["id"])
+    late = ("it was handed in late, as Canvas says; no points were taken for that",) if canvas["late"] else ()
+    return replace(made, canvas_id=canvas["id"], told=late)
 
 
 def in_folder(path: Path, assignments: list[str], assignment: str) -> list[Submission]:
@@ -107,8 +121,9 @@ def in_folder(path: Path, assignments: list[str], assignment: str) -> list[Submi
         if len(files) != 1:
             among = ", ".join(file.name for file in visible(path)) or "nothing"
             what = f"{len(files)} notebooks in {name}, expected one; handed in: {among}"
-            return [Submission(moodle["student"], assignment, path, what)]
-        return [named_by(files[0], moodle["student"], files[0].stem, assignments, assignment)]
+            return [Submission(moodle["student"], assignment, path, what, moodle_id=moodle["id"])]
+        made = named_by(files[0], moodle["student"], files[0].stem, assignments, assignment)
+        return [replace(made, moodle_id=moodle["id"])]
     handed_in = [sub for sub in visible(path) if sub.is_dir()]
     if not handed_in:
         return [Submission(name, "", path, f"no folder of an assignment in {name}/")]
@@ -150,8 +165,8 @@ def one_each(found: list[Submission]) -> list[Submission]:
     chosen = []
     for group in groups.values():
         best = ([s for s in group if not s.problem] or group)[-1]
-        aside = [printable(handed_in_as(s)) for s in group if s is not best]
-        told = (f"handed in {len(group)} times; {', '.join(aside)} was set aside",) if aside else ()
+        aside = [plain.name(handed_in_as(s)) for s in group if s is not best]
+        told = (plain.sentence(f"handed in {len(group)} times; {', '.join(aside)} was set aside"),) if aside else ()
         chosen.append(replace(best, told=best.told + told))
     return chosen
 
@@ -190,8 +205,8 @@ def find_notebook(student: str, folder: Path, assignments: list[str], name: str)
     if named not in notebooks:
         names = ", ".join(path.name for path in visible(folder)) or "nothing"
         return Submission(student, name, named, f"no notebook {named.name} among what was handed in: {names}")
-    others = ", ".join(printable(path.name) for path in notebooks if path != named)
-    told = (f"{named.name} was graded; beside it lay {others}, which was not",) if others else ()
+    others = ", ".join(plain.name(path.name) for path in notebooks if path != named)
+    told = (plain.sentence(f"{named.name} was graded; beside it lay {others}, which was not"),) if others else ()
     return Submission(student, name, named, told=told)
 
 
@@ -199,7 +214,8 @@ def find_notebook(student: str, folder: Path, assignments: list[str], name: str)
 
 
 def unpack(archive: Path, target: Path) -> Path:
-    """The notebooks of a zip, below `target`, and of every other file its name, so that none is lost without a word.
+    """The notebooks of a zip, and of every other file its name, so that none is lost without a word: in a folder below
+    `target` that is named after the zip's content, so that several runs may do it at once.
     Raises Unreadable when it is no zip, or holds too many notebooks."""
     try:
         packed = zipfile.ZipFile(archive)
@@ -210,14 +226,24 @@ def unpack(archive: Path, target: Path) -> Path:
         notebooks = [info for info in members if is_notebook(Path(info.filename))]
         if len(notebooks) > MANY:
             raise Unreadable(f"{archive.name} holds {len(notebooks)} notebooks, more than {MANY}")
-        shutil.rmtree(target, ignore_errors=True)
-        target.mkdir(parents=True)
+        with archive.open("rb") as file:
+            unpacked = target / hashlib.file_digest(file, "sha256").hexdigest()[:20]
+        if unpacked.is_dir():
+            return unpacked
+        target.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=target))
         for info in notebooks:
-            if problem := unpack_member(packed, info, target):
-                stand_for(info, target, NOT_UNPACKED + problem)
+            if problem := unpack_member(packed, info, fresh):
+                stand_for(info, fresh, NOT_UNPACKED + problem)
         for info in [info for info in members if info not in notebooks][:MANY]:
-            stand_for(info, target, "")
-    return target
+            stand_for(info, fresh, "")
+    try:
+        fresh.rename(unpacked)
+    except OSError:
+        shutil.rmtree(fresh)
+        if not unpacked.is_dir():  # it is there when another run was quicker
+            raise
+    return unpacked
 
 
 def unpack_member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> str:
@@ -245,7 +271,7 @@ def stand_for(info: zipfile.ZipInfo, target: Path, text: str) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", errors="backslashreplace")
     except (OSError, ValueError) as error:
-        print(f"{printable(info.filename)} in the zip was left out: {error}")
+        print(f"{plain.name(info.filename)} in the zip was left out: {error}")
 
 
 # ---------------------------------------------------------------- names
@@ -272,9 +298,9 @@ def is_notebook(path: Path) -> bool:
     return path.suffix.lower() == ".ipynb"
 
 
-def printable(name: str) -> str:
-    """A file's name as text that can be written anywhere: bytes that are no UTF-8 become \\xfc."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+def shown(problem: str) -> str:
+    """A sentence that quotes names of files."""
+    return plain.sentence(os.fsencode(problem).decode("utf-8", "backslashreplace"))
 
 
 def unknown(name: str, assignments: list[str]) -> str:
@@ -282,7 +308,7 @@ def unknown(name: str, assignments: list[str]) -> str:
 
 
 def closed(name: str, error: OSError) -> str:
-    what = f"{printable(name)} cannot be opened ({error.strerror})"
+    what = f"{plain.name(name)} cannot be opened ({error.strerror})"
     return f"{what}: give yourself the right to read it, or ask for it again"
 
 
@@ -293,7 +319,7 @@ def read_notebook(submission: Submission) -> tuple[Any, list[str]]:
     """(the notebook as nbformat 4.5, what had to be done to read it); raises Unreadable."""
     if submission.problem:
         raise Unreadable(submission.problem)
-    path, name = submission.path, printable(submission.path.name)
+    path, name = submission.path, plain.name(submission.path.name)
     try:
         if path.is_symlink() or not path.is_file():
             raise Unreadable(f"{name} is not an ordinary file")

@@ -20,30 +20,32 @@ def grade(
     Args:
         folder: holds <student>/<assignment>/<assignment>.ipynb, or what Moodle, Canvas or nbgrader's exchange give
             (a zip, too); it is never changed. A demo class without it.
-        out: where results go. A second run grades only what changed.
+        out: where results go, of one class. A second run grades only what changed.
         seed: of the questions that are asked; by default a secret one, made once for this user.
         trusted: run students' code with your own rights, where there is no sandbox.
         jobs: how many submissions at a time; by default one a core.
-        cell_seconds: time limit of one of a student's cells.
+        cell_seconds: time limit of one of a student's cells; a whole notebook has 20 times that, at least 300 s.
         assignment: what files from Moodle or Canvas are for, where their names do not say it.
         shard: 2/5 grades the second fifth of the class, on one of five machines; the same command without it, after
             all of them, writes the tables.
     """
+    from coursework.grading.claim import DEMO, Taken, claimed
     from coursework.grading.classroom import grade as grade_class
     from coursework.grading.collect import Unreadable
     from coursework.grading.demo import make_demo_class
     from coursework.grading.sandbox import NoSandbox, has_bubblewrap
 
-    if folder is None:
-        folder = make_demo_class(out / "demo_class")
-        print(f"no FOLDER given: grading a demo class, written to {folder}")
-        trusted = trusted or not has_bubblewrap()  # we wrote it ourselves
     try:
-        results = grade_class(
-            folder, out, seed=seed, trusted=trusted, jobs=jobs, cell_seconds=cell_seconds,
-            assignment=assignment, shard=shard,
-        )  # fmt: skip
-    except (Unreadable, NoSandbox) as problem:
+        with claimed(out, DEMO if folder is None else str(folder.resolve()), shard):
+            if folder is None:
+                folder = make_demo_class(out / "demo_class")
+                print(f"no FOLDER given: grading a demo class, written to {folder}")
+                trusted = trusted or not has_bubblewrap()  # we wrote it ourselves
+            results = grade_class(
+                folder, out, seed=seed, trusted=trusted, jobs=jobs, cell_seconds=cell_seconds,
+                assignment=assignment, shard=shard,
+            )  # fmt: skip
+    except (Unreadable, NoSandbox, Taken) as problem:
         print(problem)
         return 1
     except KeyboardInterrupt:

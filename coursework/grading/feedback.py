@@ -7,7 +7,7 @@ address outside. It holds messages of the checks, never an expected value.
 from html import escape
 from typing import Any
 
-from coursework.grading.kernel import without_control
+from coursework.grading.plain import without_control
 from coursework.grading.results import Result
 from coursework.grading.session import graded_id
 

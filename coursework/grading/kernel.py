@@ -24,11 +24,12 @@ from jupyter_client.manager import KernelManager
 
 from coursework import runner
 from coursework.grading import stand_in
+from coursework.grading.plain import without_control
 from coursework.grading.wire import LARGEST_REPLY
 
 TEXT_KEPT = 10_000  # characters of one cell's output
+OUTPUTS_KEPT = 1_000  # of one cell
 PICTURES_KEPT = 1_000_000  # bytes of one cell's pictures, base64
-WRITTEN = 1_000_000  # bytes that may lie in the folder of the sockets
 GRACE = 2.0  # seconds a cell has to stop after it was interrupted
 START = 120.0  # seconds a kernel has to answer for the first time, torch imported
 
@@ -55,6 +56,8 @@ class Outputs:
 
     def add(self, kind: str, content: dict) -> None:
         """Keep an iopub message's text and PNG; anything else a student can send is let go."""
+        if len(self.kept) >= OUTPUTS_KEPT:
+            return
         if kind == "stream":
             text = self._cut(content.get("text"))
             name = "stderr" if content.get("name") == "stderr" else "stdout"
@@ -95,12 +98,6 @@ class Outputs:
         return {key: value for key, value in kept.items() if value}
 
 
-def without_control(text: str) -> str:
-    """Without the sequences and characters that a terminal obeys."""
-    text = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text)
-    return "".join(c for c in text if c in "\n\t" or c.isprintable())
-
-
 def is_png(text: str) -> bool:
     """Whether this is base64 of something that starts as a PNG does."""
     try:
@@ -137,6 +134,7 @@ class StudentKernel:
         if self.manager is not None and self.manager.has_kernel:
             self.manager.shutdown_kernel(now=True)
         self.said.close()
+        self.sockets.chmod(0o700)
         shutil.rmtree(self.sockets, ignore_errors=True)
 
     def _start(self) -> None:
@@ -170,6 +168,14 @@ class StudentKernel:
         if reply is None or reply.get("status") != "ok":
             self.said.seek(0)
             raise NoKernel(f"the kernel did not start: {reply or self.said.read().decode(errors='replace')[-2000:]}")
+        self._seal()
+
+    def _seal(self) -> None:
+        """From now on nothing more can be written to the folder that the process shares with the grader, so that it
+        cannot fill the grader's disk, not even with files that have no name. The sandbox lets nobody unseal it."""
+        for path in self.sockets.glob("*.json"):
+            path.chmod(0o400)
+        self.sockets.chmod(0o500)
 
     # ------------------------------------------------------------ what a grader wants of it
 
@@ -239,8 +245,6 @@ class StudentKernel:
             ready = dict(poller.poll(100))
             if not ready and found is not None:
                 return found
-            if written(self.sockets) > WRITTEN:
-                raise KernelDied("wrote files where none belong")
             if not ready and not self.manager.is_alive():
                 raise KernelDied("ended the Python process (os._exit, a crash, or more memory than allowed)")
             if iopub.socket in ready:
@@ -262,14 +266,6 @@ class StudentKernel:
     def _interrupt(self) -> None:
         assert self.client is not None
         self.client.control_channel.send(self.client.session.msg("interrupt_request", content={}))
-
-
-def written(folder: Path) -> int:
-    """Bytes of the files in the one folder that a student's process shares with the grader."""
-    try:
-        return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(folder))
-    except FileNotFoundError:  # one was removed while we looked
-        return 0
 
 
 BROKEN = "broke what notebooks need to answer (sys.stdout, IPython or its sockets)"

@@ -5,7 +5,6 @@ of nbgrader's Execute, `ShowAsText` before anyone looks at the result. They call
 marks are the same.
 """
 
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from traitlets import Bool, Float, Unicode
 from coursework.grading.assignments import known_assignments, names_for_students
 from coursework.grading.collect import parse
 from coursework.grading.kernel import StudentKernel
-from coursework.grading.one import ROOT, Terms, locked_sources, manager_class
+from coursework.grading.one import ROOT, Terms, locked_sources, manager_class, need_unit
+from coursework.grading.plain import fenced
 from coursework.grading.repair import repair
 from coursework.grading.secret import class_seed
-from coursework.grading.session import CELL_SECONDS, Session, grade_notebook
+from coursework.grading.session import CELL_SECONDS, Session, grade_notebook, whole_notebook
 
 
 class GradingStep(NbGraderPreprocessor):
@@ -33,9 +33,10 @@ class GradingStep(NbGraderPreprocessor):
 
 
 class PutRight(GradingStep):
-    """Repairs a submission by comparing it with the released notebook."""
+    """Repairs a submission by comparing it with the released notebook; another unit's is an error of that student."""
 
     def preprocess(self, nb: Any, resources: dict) -> tuple[Any, dict]:
+        need_unit(nb, resources["nbgrader"]["assignment"], Terms(0, Path(), Path(self.course)))
         for told in repair(nb, self.released(resources)):
             who = resources["nbgrader"]
             self.log.warning("%s, %s: %s", who["student"], who["assignment"], told)
@@ -57,6 +58,7 @@ class JudgeOutside(GradingStep):
                 lambda: StudentKernel(Path(folder), names_for_students(), manager_class(self.trusted)),
                 seed,
                 cell_seconds=self.cell_seconds,
+                notebook_seconds=whole_notebook(self.cell_seconds),
                 handed_out=locked_sources(self.released(resources)),
             )
             try:
@@ -79,10 +81,3 @@ class ShowAsText(NbGraderPreprocessor):
                 cell.cell_type = "markdown"
                 cell.source = fenced(cell.source)
         return nb, resources
-
-
-def fenced(text: str) -> str:
-    """Markdown that shows `text` as it is: a code block whose fence is longer than any inside."""
-    longest = max((len(ticks) for ticks in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text}\n{fence}"

@@ -13,16 +13,18 @@ from jupyter_client.manager import KernelManager
 from coursework import runner
 from coursework.checks import engine
 from coursework.grading.assignments import Assignment, known_assignments, names_for_students
-from coursework.grading.collect import Submission, Unreadable, parse, read_notebook
+from coursework.grading.collect import Submission, Unreadable, WrongNotebook, parse, read_notebook
 from coursework.grading.feedback import feedback_page
 from coursework.grading.kernel import StudentKernel
-from coursework.grading.repair import repair
+from coursework.grading.plain import sentence
+from coursework.grading.repair import exercises_in, repair
 from coursework.grading.results import Result, save
 from coursework.grading.sandbox import SandboxedKernel
-from coursework.grading.session import CELL_SECONDS, Session, grade_notebook
+from coursework.grading.session import CELL_SECONDS, Session, grade_notebook, whole_notebook
 from coursework.grading.suspicious import worth_a_look
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_TOLD = 40  # sentences on what was put right in one notebook
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,13 @@ class Terms:
     def result_file(self, submission: Submission) -> Path:
         return self.out / "results" / submission.student / f"{submission.assignment or '_'}.json"
 
+    def feedback_file(self, submission: Submission) -> Path:
+        return self.out / "feedback" / submission.student / f"{submission.assignment or '_'}.html"
+
 
 def key_of(submission: Submission, terms: Terms) -> str:
     """Changes whenever grading again could give another result."""
-    settings = [submission.canvas_id, terms.seed, terms.trusted, terms.cell_seconds]
+    settings = [submission.canvas_id, submission.moodle_id, terms.seed, terms.trusted, terms.cell_seconds]
     digest = hashlib.sha256(json.dumps([submission.problem, submission.told, *settings]).encode())
     code = [Path(runner.__file__), *Path(engine.__file__).parent.glob("*.py"), *Path(__file__).parent.glob("*.py")]
     for path in [submission.path, terms.released(submission.assignment), *sorted(code)]:
@@ -72,19 +77,45 @@ def grade_one(submission: Submission, terms: Terms) -> Result:
         ours = locked_sources(released_notebook(submission.assignment, terms))
         look = worth_a_look([c.source for c in notebook.cells if c.cell_type == "code" and c.source not in ours])
         assert assignment is not None, "find_submissions says so when an assignment is unknown"
+        need_unit(notebook, assignment.name, terms)
         notebook, more, marks = judge(notebook, assignment, terms)
         told += more
     except Unreadable as problem:
-        status = f"unreadable: {problem}"
+        status = sentence(f"{problem.word}: {problem}")
     result = Result(
-        submission.student, submission.assignment, status, tuple(marks), total, (*submission.told, *told),
+        submission.student, submission.assignment, status, tuple(marks), total, few([*submission.told, *told]),
         tuple(look), round(time.monotonic() - start, 2), key_of(submission, terms), submission.canvas_id,
+        submission.moodle_id,
     )  # fmt: skip
-    page = terms.out / "feedback" / submission.student / f"{submission.assignment or '_'}.html"
+    page = terms.feedback_file(submission)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(feedback_page(result, notebook), encoding="utf-8", errors="replace")
     save(result, terms.result_file(submission))
     return result
+
+
+def few(told: list[str]) -> tuple[str, ...]:
+    """The first sentences, and how many more there are: a notebook can be damaged a thousand times."""
+    more = [f"and {len(told) - MOST_TOLD} more of this kind"] if len(told) > MOST_TOLD else []
+    return tuple(sentence(said) for said in [*told[:MOST_TOLD], *more])
+
+
+def need_unit(notebook: Any, name: str, terms: Terms) -> None:
+    """Raises WrongNotebook for one without any exercise of the assignment: another unit's, or no assignment's."""
+
+    def exercises_of(unit: str) -> int:
+        released = released_notebook(unit, terms)
+        return exercises_in(notebook, released) if released else 0
+
+    if exercises_of(name) or not terms.released(name).is_file():
+        return
+    found = {unit: exercises_of(unit) for unit in known_assignments()}
+    likely = max(found, key=lambda unit: found[unit])
+    if found[likely]:
+        raise WrongNotebook(f"this is the notebook of {likely}, not of {name}: ask for that one")
+    raise WrongNotebook(
+        f"it has none of the exercises of {name}: ask for the notebook that was handed out, with answers"
+    )
 
 
 def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, list[str], list]:
@@ -96,6 +127,7 @@ def judge(notebook: Any, assignment: Assignment, terms: Terms) -> tuple[Any, lis
             lambda: StudentKernel(Path(folder), names_for_students(), manager_class(terms.trusted)),
             terms.seed,
             cell_seconds=terms.cell_seconds,
+            notebook_seconds=whole_notebook(terms.cell_seconds),
             handed_out=locked_sources(released),
         )
         try:

@@ -82,6 +82,12 @@ def match(work: Repair) -> dict[int, str]:
     return found
 
 
+def exercises_in(notebook: Any, released: Any) -> int:
+    """How many graded and answer cells of `released` a notebook has in any shape that repair() puts right."""
+    found = set(match(Repair(released, notebook.cells)).values())
+    return sum(name(cell) in found for cell in released.cells if kind_of(cell) in ("graded", "answer"))
+
+
 def squeezed(cell: Any) -> str:
     """A source without what editors change by themselves."""
     return re.sub(r"\s+", " ", cell.source).strip()

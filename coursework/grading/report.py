@@ -1,34 +1,48 @@
-"""The class at a glance, as Markdown: marks, which mistakes how often (what to teach again), what went wrong."""
+"""The class at a glance, as Markdown: what somebody has to look at, then each assignment's marks and which mistakes
+were made how often (what to teach again)."""
 
 from collections import Counter
 from pathlib import Path
 from statistics import mean
 
 from coursework.grading.assignments import known_assignments
-from coursework.grading.results import Result
+from coursework.grading.plain import fenced, markdown
+from coursework.grading.results import Result, in_order
 
 
 def write_report(results: list[Result], out: Path) -> None:
     """report.md in `out`."""
-    parts = ["# Class report\n"]
-    for assignment in sorted({r.assignment for r in results if r.marks}):
-        parts += about(assignment, [r for r in results if r.assignment == assignment and r.marks])
-    looked = [r for r in results if r.look]
-    if looked:
-        parts.append(
-            "## Worth a look\n\nThese cells use things that an answer has no need of. No mark depends on it.\n"
-        )
-        parts += [f"- {r.student}, {r.assignment}: {', '.join(r.look)}" for r in looked]
-        parts.append("")
-    failed = [r for r in results if r.status != "graded"]
-    if failed:
-        parts.append("## Not graded\n")
-        parts += [f"- {r.student}, {r.assignment or 'no assignment'}: {r.status}" for r in failed]
-    trouble = [(r, m) for r in results for m in r.marks if m.trouble]
-    if trouble:
-        parts.append("\n## Could not be judged: please report these\n")
-        parts += [f"- {r.student}, {m.number} {m.exercise}:\n\n```\n{m.trouble}\n```" for r, m in trouble]
+    results = sorted(results, key=in_order)
+    graded = [r for r in results if r.marks]
+    parts = [f"# Class report\n\n{len(results)} submissions, {len(results) - len(graded)} of them not graded\n"]
+    parts += to_look_at(results)
+    for assignment in sorted({r.assignment for r in graded}):
+        parts += about(assignment, [r for r in graded if r.assignment == assignment])
     (out / "report.md").write_text("\n".join(parts) + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def to_look_at(results: list[Result]) -> list[str]:
+    """The lines about what somebody has to look at; none if there is nothing."""
+    trouble = [(r, m) for r in results for m in r.marks if m.trouble]
+    stopped = [(r, [m for m in r.marks if m.status in ("time limit", "died")]) for r in results]
+    sections = {
+        "Not graded": [f"- {who(r)}: {markdown(r.status)}" for r in results if r.status != "graded"],
+        "Could not be judged: please report these": [
+            f"- {who(r)}, {m.number} {m.exercise}:\n\n{fenced(m.trouble)}\n" for r, m in trouble
+        ],
+        "Stopped: too slow, or the process ended": [
+            f"- {who(r)}: {', '.join(f'{m.number} {m.status}' for m in marks)}" for r, marks in stopped if marks
+        ],
+        "Worth a look: these cells use things that an answer has no need of, and no mark depends on it": [
+            f"- {who(r)}: {markdown(', '.join(r.look))}" for r in results if r.look
+        ],
+    }
+    told = [line for head, rows in sections.items() if rows for line in (f"### {head}\n", *rows, "")]
+    return ["## To look at\n", *told] if told else []
+
+
+def who(result: Result) -> str:
+    return f"{markdown(result.student)}, {markdown(result.assignment) or 'no assignment'}"
 
 
 def about(assignment: str, results: list[Result]) -> list[str]:
@@ -44,13 +58,10 @@ def about(assignment: str, results: list[Result]) -> list[str]:
         title = f"{marks[0].number} {marks[0].title}"
         lines.append(f"| {title} | {average:.2f} | {marks[0].max:g} | {status['right']} | {status['not answered']} |")
     lines += ["", "### What to teach again\n", *what_to_teach(assignment, results)]
-    stopped = Counter(m.status for r in results for m in r.marks if m.status in ("time limit", "died"))
-    if stopped:
-        lines.append("\n" + ", ".join(f"{status}: {count}" for status, count in sorted(stopped.items())))
     repaired = [r for r in results if r.repairs]
     if repaired:
         lines.append(f"\n### Put right before grading\n\n{len(repaired)} notebooks:\n")
-        lines += [f"- {r.student}: {told}" for r in repaired for told in r.repairs]
+        lines += [f"- {markdown(r.student)}: {markdown(told)}" for r in repaired for told in r.repairs]
     return [*lines, ""]
 
 

@@ -2,6 +2,8 @@
 
 import os
 import secrets
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -18,9 +20,12 @@ def class_seed(path: Path | None = None) -> int:
     path = path or seed_file()
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(f"{secrets.randbits(48)}\n")
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            fresh = Path(folder) / "seed"
+            fresh.touch(0o600)
+            fresh.write_text(f"{secrets.randbits(48)}\n")
+            with suppress(FileExistsError):  # another run was quicker: its seed counts, whole as it is
+                os.link(fresh, path)
     text = path.read_text().strip()
     if not text.isdecimal():
         raise ValueError(f"{path} should hold one whole number, the grader's seed; remove it to have a new one")

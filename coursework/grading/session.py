@@ -1,14 +1,16 @@
 """Grades one notebook: its cells run in a student's kernel, its graded cells are judged here, outside.
 
 A cell that never ends, kills the process or eats the memory costs what that cell defines and nothing else: the
-kernel is started anew and the earlier cells are run again, without those that killed it.
+kernel is started anew and the earlier cells are run again, without those that killed it. The notebook as a whole has
+a limit too, which says so where it strikes.
 """
 
 import math
 import re
+import time
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,13 +18,25 @@ import nbformat
 
 from coursework.checks.engine import Exercise, Verdict
 from coursework.grading.kernel import KernelBroken, KernelDied, StudentKernel, request_of
+from coursework.grading.plain import lines
 from coursework.grading.suspicious import insides, sources_of, statements
 from coursework.grading.wire import error, read_replies
 
 CELL_SECONDS = 15.0  # what one of the student's cells may take
 PATIENCE = 3.0  # an answer that was late is asked for once more, with so many times its limit
+OUTPUTS_OF_A_NOTEBOOK = 10_000_000  # characters, pictures included; an honest one has some hundred thousand
+LATE = "was not asked"  # so starts what is said of an answer for which the notebook had no time left
 NO_MEMORY = "can't allocate memory"  # torch's words for it
-NOTEBOOK_SECONDS = 240.0  # what all of them together may take, repeated ones included
+NOTEBOOK_SECONDS = 300.0  # what a whole notebook may take; an honest one takes less than 30
+
+
+def whole_notebook(cell_seconds: float) -> float:
+    """Seconds that a whole notebook may take: whoever gives the cells more gives it to the notebook."""
+    return max(NOTEBOOK_SECONDS, NOTEBOOK_SECONDS / CELL_SECONDS * cell_seconds)
+
+
+class TimeUsedUp(Exception):
+    """The notebook as a whole has taken as long as it may."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +65,12 @@ class Session:
     cell_seconds: float = CELL_SECONDS
     notebook_seconds: float = NOTEBOOK_SECONDS
     handed_out: frozenset[str] = frozenset()  # sources of cells that are ours: nobody's answer
+    outputs_left: int = OUTPUTS_OF_A_NOTEBOOK
     _kernel: StudentKernel | None = None
     _ran: list[str] = field(default_factory=list)  # sources to repeat in a new kernel
     _lost: list[tuple[str, str]] = field(default_factory=list)  # cells left out, and why
-    _spent: float = 0.0
+    _spent: float = 0.0  # seconds that the notebook has taken: cells, repeated ones too, new kernels, questions
+    _since: float | None = None  # when what is being counted began
 
     def close(self) -> None:
         """End the kernel."""
@@ -66,22 +82,30 @@ class Session:
 
     def run_cell(self, source: str) -> list[dict]:
         """The outputs of one of the student's cells; what stops it is said in the last one."""
-        if self._spent > self.notebook_seconds:
-            return [_note(f"not run: the notebook's cells had taken {self.notebook_seconds:g} s before this one")]
+        try:
+            with self._counted():
+                outputs = self._run_cell(source)
+        except TimeUsedUp:
+            return [_note(f"This cell was not run: {self._used_up()}.")]
+        self.outputs_left -= len(repr(outputs))
+        if self.outputs_left < 0:
+            return [_note("This cell ran; what it showed is left out, because the notebook has shown too much.")]
+        return outputs
+
+    def _run_cell(self, source: str) -> list[dict]:
         for attempt in (1, 2):
             try:
                 outputs, in_time = self._alive().run(source, self.cell_seconds)
                 break
             except KernelDied as death:
-                self._bury()
+                self.close()
                 if isinstance(death, KernelBroken) and attempt == 1:
                     continue  # an earlier cell broke it: _alive finds out which, and leaves it out
                 return [self._leave_out(source, str(death))]
         if any(output.get("ename") == "MemoryError" or NO_MEMORY in output.get("evalue", "") for output in outputs):
-            self._bury()  # what it still holds would starve the others
+            self.close()  # what it still holds would starve the others
             return [*outputs, self._leave_out(source, "used up the memory")]
         if not in_time:
-            self._spent += self.cell_seconds
             outputs.append(_note(f"This cell did not finish in {self.cell_seconds:g} s and was interrupted."))
         self._ran.append(source)  # what it defined before it was interrupted, it defines again
         return outputs
@@ -93,22 +117,47 @@ class Session:
     def _alive(self) -> StudentKernel:
         """The kernel, started anew if it died, with every earlier cell run again but those that kill it."""
         while self._kernel is None:
+            self._need_time()
             self._kernel = self.make_kernel().__enter__()
             for i, source in enumerate([*self._ran, ""]):  # the empty one finds out whether the last one broke it
+                self._need_time()
                 try:
-                    _, in_time = self._kernel.run(source, self.cell_seconds)
-                    self._spent += 0.0 if in_time else self.cell_seconds
+                    self._kernel.run(source, self.cell_seconds)
                 except KernelDied as death:
-                    self._bury()
+                    self.close()
                     guilty = i - 1 if isinstance(death, KernelBroken) else i
                     if 0 <= guilty < len(self._ran):
                         self._leave_out(self._ran.pop(guilty), str(death))
                     break
         return self._kernel
 
-    def _bury(self) -> None:
-        self._spent += self.cell_seconds
-        self.close()
+    # ------------------------------------------------------------ the notebook's time
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """What happens inside takes of the notebook's time; raises TimeUsedUp when none is left. The first start of
+        a kernel is not the student's doing, and is not counted."""
+        if not self._spent:
+            self._alive()
+        self._since = time.monotonic()
+        try:
+            self._need_time()
+            yield
+        finally:
+            self._spent += time.monotonic() - self._since
+            self._since = None
+
+    def _need_time(self) -> None:
+        now = 0.0 if self._since is None else time.monotonic() - self._since
+        if self._spent + now > self.notebook_seconds:
+            raise TimeUsedUp
+
+    def _used_up(self) -> str:
+        """Why something was not done, as the end of a sentence."""
+        return (
+            f"the notebook as a whole may take {self.notebook_seconds:g} s, and what came before this had taken them "
+            "(each cell counts, also when it is run again after one that ended the process)"
+        )
 
     # ------------------------------------------------------------ the graded cells
 
@@ -127,7 +176,7 @@ class Session:
             verdict = exercise.verdict(run, seed=self.seed, rounds=2, device=self.device)
         except Exception:  # an answer that trips the judge: loud in the report, and no other exercise suffers
             told = f"✗ {exercise.number} {exercise.title}: could not be judged; your instructor has the details"
-            return replace(_mark(exercise, 0.0, "not judged", told), trouble=traceback.format_exc(limit=-3))
+            return replace(_mark(exercise, 0.0, "not judged", told), trouble=lines(traceback.format_exc(limit=-3)))
         verdict = self._refuse_insides(self._explain(verdict, exercise.name, deaths), exercise)
         points = verdict.points if math.isfinite(verdict.points) else 0.0
         points = min(max(float(points), 0.0), exercise.points)
@@ -157,27 +206,28 @@ class Session:
 
     def _ask(self, exercise: Exercise, calls: list[dict], device: str, deaths: list[str]) -> list[dict]:
         """Well-formed answers to the calls, whatever happens in the student's process."""
-        if self._spent > self.notebook_seconds:
-            return [error("Refused", "was not run: the notebook's time was used up") for _ in calls]
         limit = 4 * max(call["seconds"] for call in calls) + 4  # for what runner.py cannot stop itself
-        death: KernelDied | None = None
+        death = ""
         for _ in range(2):  # the process may have been about to end before we asked: once more in a fresh one
             try:
-                return read_replies(self._alive().ask(request_of(calls, device), limit), calls)
+                with self._counted():
+                    return read_replies(self._alive().ask(request_of(calls, device), limit), calls)
+            except TimeUsedUp:
+                death = f"{LATE}: {self._used_up()}"
             except KernelDied as end:
-                self._bury()
-                death = end
-                if "did not finish" in str(end):
-                    break
-        deaths.append(str(death))
-        return [error("Refused", str(death)) for _ in calls]
+                self.close()
+                death = str(end)
+            if "did not finish" in death or death.startswith(LATE):
+                break
+        deaths.append(death)
+        return [error("Refused", death) for _ in calls]
 
 
 def _status(verdict: Verdict, deaths: list[str]) -> str:
     if verdict.passed:
         return "right"
     if deaths:
-        return "time limit" if "did not finish" in deaths[0] else "died"
+        return "time limit" if "did not finish" in deaths[0] or deaths[-1].startswith(LATE) else "died"
     if verdict.blank:
         return "not answered"
     if verdict.points > 0:
@@ -194,7 +244,7 @@ def _mark(
     mistake: str | None = None,
 ) -> Mark:
     return Mark(
-        exercise.name, exercise.number, exercise.title, points, exercise.points, status, message, failed, mistake
+        exercise.name, exercise.number, exercise.title, points, exercise.points, status, lines(message), failed, mistake
     )
 
 

@@ -178,6 +178,12 @@ ATTACKS: dict[str, Attack] = {
         "import glob, os\nfolder = glob.glob('/tmp/k-*')[0]\nfor i in range(100):\n"
         "    with open(f'{folder}/{i}', 'wb') as f: f.write(bytes(8 << 20))\n"
     ),
+    "fills-the-shared-folder-deeply": Attack(
+        "import glob, os\nfolder = glob.glob('/tmp/k-*')[0]\ntry: os.chmod(folder, 0o700)\nexcept OSError: pass\n"
+        "os.makedirs(folder + '/d/e')\nfor i in range(100):\n"
+        "    with open(f'{folder}/d/e/{i}', 'wb') as f: f.write(bytes(8 << 20)); print('LEAK')\n"
+    ),
+    "fills-the-devices-folder": Attack("for i in range(10_000):\n    with open(f'/dev/{i}', 'wb') as f: print('LEAK')"),
     "removes-the-sockets": Attack("import glob, os\nfor p in glob.glob('/tmp/k-*/s-*'): os.remove(p)"),
     "symlinks": probe("import os\nos.symlink('/etc/passwd', 'passwd')\nprint('LEAK' if os.path.exists('passwd') else 'no')"),
     "writes-to-descriptors": Attack("import os\nfor fd in range(3, 200):\n    try: os.write(fd, b'2.0')\n"

@@ -1,9 +1,12 @@
 """A class: files in, tables out. No submission is lost, none stops the others, none is changed."""
 
 import csv
+import itertools
 import json
 import shutil
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -70,12 +73,35 @@ def test_a_class_with_everything_wrong_in_it(tmp_path, course):
         assert sum(float(table["emil"][column]) for column in asked) == 1
         assert "ben" not in table or not any(table["ben"][column] for column in asked)
 
-    # A second run grades what changed and nothing else.
+    # A second run grades what changed, or has no page any more, and nothing else.
+    (out / "feedback" / "emil" / f"{LESSON}.html").unlink()
     kept = (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns
     (folder / "ben" / LESSON / f"{LESSON}.ipynb").write_text(text)
     again = classroom.grade(folder, out, seed=5, course=course, trusted=True)
     assert {r.student: r.points for r in again if r.marks} == {"anna": 1.0, "ben": 1.0, "emil": 1.0}
     assert (out / "results" / "anna" / f"{LESSON}.json").stat().st_mtime_ns == kept
+    assert (out / "feedback" / "emil" / f"{LESSON}.html").is_file()
+
+
+def test_a_notebook_of_another_unit_is_said_to_be_one_and_earns_no_0(tmp_path):
+    """The real notebooks: unit 02's and a lesson under unit 01's name, with and without what nbgrader knows them by."""
+    other = (ROOT / "exercises" / "02_embeddings" / "02_embeddings.ipynb").read_text()
+    stripped = json.loads(other)
+    for cell in stripped["cells"]:
+        cell["metadata"] = {}
+        cell.pop("id")
+    hand_in(tmp_path / "class", "anna", other)
+    hand_in(tmp_path / "class", "ben", json.dumps(stripped))
+    hand_in(tmp_path / "class", "carl", (ROOT / "notebooks" / "12_hugging_face.ipynb").read_text())
+    results = {r.student: r for r in classroom.grade(tmp_path / "class", tmp_path / "out", seed=5, trusted=True)}
+    for student in ("anna", "ben"):
+        said = "wrong notebook: this is the notebook of 02_embeddings, not of 01_attention"
+        assert results[student].status.startswith(said)
+        assert said in (tmp_path / "out" / "feedback" / student / f"{LESSON}.html").read_text()
+    assert "it has none of the exercises of 01_attention: ask" in results["carl"].status
+    assert (tmp_path / "out" / "report.md").read_text().count("wrong notebook: ") == 3
+    assert {r["status"].partition(":")[0] for r in rows(tmp_path / "out" / "marks.csv")} == {"wrong notebook"}
+    assert not any(r[LESSON] for r in rows(tmp_path / "out" / "moodle.csv"))
 
 
 def test_an_empty_folder_is_said_clearly(tmp_path):
@@ -158,6 +184,15 @@ def test_the_seed_is_made_once_and_kept_to_oneself(tmp_path):
     path.write_text("not a number")
     with pytest.raises(ValueError, match="remove it"):
         class_seed(path)
+
+
+def test_one_seed_for_all_who_start_at_once(tmp_path, monkeypatch):
+    drawn = itertools.count()
+    monkeypatch.setattr("secrets.randbits", lambda bits: time.sleep(0.05) or next(drawn))
+    with ThreadPoolExecutor(16) as pool:
+        seeds = list(pool.map(lambda _: class_seed(tmp_path / "home" / "seed"), range(64)))
+    assert len(set(seeds)) == 1
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["seed"]
 
 
 EARNED = {  # demo student -> points of 18, or a word of the status

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ def test_every_layout_is_found(folder):
     assert all(read_notebook(s) for s in found)
     (ben,) = [s for s in found if s.student == "ben"]
     assert "2026-11-21" in str(ben.path)
+    assert [s.moodle_id for s in found if s.moodle_id] == ["1234"]
 
 
 def test_a_file_that_does_not_say_its_assignment_needs_to_be_told(tmp_path):
@@ -64,15 +66,30 @@ def test_a_hostile_zip_stays_where_it_belongs(tmp_path):
         packed.writestr("../../escaped.ipynb", "{}")
         packed.writestr("/absolute.ipynb", "{}")
         packed.writestr(f"anna/{LESSON}/{LESSON}.ipynb", " " * (LARGEST + 1))
-    unpack(archive, tmp_path / "deep" / "out")
+    unpacked = unpack(archive, tmp_path / "deep" / "out")
     outside = [p for p in tmp_path.rglob("*.ipynb") if not p.is_relative_to(tmp_path / "deep" / "out")]
     assert outside == []
-    (anna,) = [s for s in find_submissions(tmp_path / "deep" / "out", KNOWN) if s.student == "anna"]
+    (anna,) = [s for s in find_submissions(unpacked, KNOWN) if s.student == "anna"]
     with pytest.raises(Unreadable, match="more than 20 MB"):
         read_notebook(anna)
     archive.write_bytes(b"no zip")
     with pytest.raises(Unreadable, match="not a zip"):
         unpack(archive, tmp_path / "out")
+
+
+def test_a_zip_is_unpacked_once_whoever_comes(folder, tmp_path):
+    """Shards that start together, or later: nobody finds half of it, and nobody takes it away from another."""
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as packed:
+        for name in FILES:
+            packed.write(folder / name, name)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: unpack(tmp_path / "class.zip", tmp_path / "out"), range(8)))
+    assert len(set(found)) == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [found[0].name]
+    before = {path: path.stat().st_mtime_ns for path in found[0].rglob("*")}
+    assert unpack(tmp_path / "class.zip", tmp_path / "out") == found[0]
+    assert {path: path.stat().st_mtime_ns for path in found[0].rglob("*")} == before
+    assert len(find_submissions(found[0], KNOWN)) == 5
 
 
 def test_shards_are_the_class(folder):
@@ -173,7 +190,8 @@ def test_what_was_set_aside_is_named(folder):
     assert told["anna"] == (f"{LESSON}.ipynb was graded; beside it lay {LESSON}_final.ipynb, which was not",)
     assert f"emil_99_1235_{LESSON}.ipynb, emil_99_1237_{LESSON}.pdf was set aside" in told["emil"][0]
     assert "2026-11-20" in told["ben"][0]
-    assert told["doedora"] == ()
+    assert told["doedora"] == ("it was handed in late, as Canvas says; no points were taken for that",)
+    assert told["Carla Müller_1234"] == ()
 
 
 def test_the_files_name_goes_before_the_option(tmp_path):

@@ -5,8 +5,10 @@ import copy
 import nbformat
 import pytest
 
+from coursework.grading.collect import WrongNotebook
+from coursework.grading.nbgrader_steps import PutRight
 from coursework.grading.repair import repair
-from tests.coursework.grading.conftest import answer, cell, released_notebook
+from tests.coursework.grading.conftest import LESSON, answer, cell, released_notebook
 
 A, B = "attention_scores", "causal_mask"
 ANSWER = f"def {A}(query, key):\n    return query @ key.mT"
@@ -181,3 +183,13 @@ def test_a_missing_graded_cell_whose_answer_nobody_finds_comes_last(released):
     repair(notebook, released)
     assert index(notebook, A) == len(notebook.cells) - 1
     assert_whole(notebook, released)
+
+
+def test_a_notebook_of_nothing_that_was_handed_out_is_an_error_of_one_student_in_nbgrader(course):
+    recipe = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("flour = 1")])
+    asked = {"nbgrader": {"assignment": LESSON, "student": "anna"}}
+    with pytest.raises(WrongNotebook, match="none of the exercises of 01_attention"):
+        PutRight(course=str(course)).preprocess(recipe, asked)
+    answered = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("def causal_mask(length):\n    return 1")])
+    put_right, _ = PutRight(course=str(course)).preprocess(answered, asked)
+    assert len(put_right.cells) > 2

@@ -36,6 +36,17 @@ REFUSED = {
     "open('/proc/sys/kernel/core_pattern', 'w')": "OSError",
     "open('/tmp/large', 'wb').write(bytes(20 << 20))": "OSError",
     "[open(f'/dev/shm/{i}', 'wb').write(bytes(8 << 20)) for i in range(20)]": "OSError",
+    "open('/dev/large', 'wb')": "OSError",
+    "open(SHARED + '/file', 'w')": "PermissionError",
+    "open(SHARED + '/c.json', 'a')": "PermissionError",
+    "os.mkdir(SHARED + '/folder')": "PermissionError",
+    "os.symlink('/usr', SHARED + '/link')": "PermissionError",
+    "os.open(SHARED, os.O_TMPFILE | os.O_WRONLY)": "PermissionError",
+    "os.remove(SHARED + '/s-1')": "PermissionError",
+    "os.chmod(SHARED, 0o700); open(SHARED + '/file', 'w')": "PermissionError",
+    "f = os.open(SHARED, 0); os.fchmod(f, 0o700); open(SHARED + '/file', 'w')": "PermissionError",
+    "os.chmod(SHARED + '/c.json', 0o700); open(SHARED + '/c.json', 'a')": "PermissionError",
+    "os.setxattr(SHARED, 'user.x', bytes(1000))": "PermissionError",
     "[open('/dev/null') for _ in range(500)]": "OSError",
     "import os; os.fork()": "PermissionError",
     "import subprocess; subprocess.run(['ls'])": "PermissionError",
@@ -56,7 +67,7 @@ REFUSED = {
 @pytest.fixture(scope="module")
 def kernel(bwrap, tmp_path_factory):
     with StudentKernel(tmp_path_factory.mktemp("student"), names_for_students(), SandboxedKernel) as made:
-        made.run("import os", 30)
+        made.run(f"import os; SHARED = {str(made.sockets)!r}", 30)
         yield made
 
 
@@ -65,6 +76,23 @@ def test_what_the_walls_refuse(kernel, source):
     outputs, in_time = kernel.run(source, 30)
     assert in_time
     assert outputs[-1].get("ename") == REFUSED[source], outputs
+
+
+def test_every_folder_that_can_be_written_has_a_size(kernel):
+    """Of the mounted ones: (place, is it writable, its size) as the process sees them."""
+    (output,), _ = kernel.run(
+        "for line in open('/proc/self/mounts'):\n    _, place, kind, options, *_ = line.split()\n"
+        "    if os.path.isdir(place) and not os.statvfs(place).f_flag & os.ST_RDONLY:\n"
+        "        print(place, kind, 'size=65536k' in options)",
+        30,
+    )
+    writable = [line.split() for line in output["text"].splitlines()]
+    assert sorted(where[:2] for where in writable if where[2] == "True") == [
+        ["/dev/shm", "tmpfs"],
+        ["/student", "tmpfs"],
+        ["/tmp", "tmpfs"],
+    ]
+    assert [where for where, _, sized in writable if sized == "False" and where != "/dev/pts"] == [str(kernel.sockets)]
 
 
 def test_nothing_of_the_grader_is_in_sight(kernel):

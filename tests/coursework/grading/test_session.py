@@ -57,6 +57,39 @@ def test_cells_that_never_end_or_kill_the_process_cost_themselves(session, exerc
     assert sum("[grading] This cell" in text for text in told) == 3
 
 
+def test_cells_that_each_end_in_time_end_with_the_notebooks_time(session, exercises):
+    """A hundred cells that each stay below the limit of a cell, and what the student reads then."""
+    session.notebook_seconds = 3
+    answered = alternative_of(exercises[A])
+    assert session.run_cell(answered) == []
+    assert session.grade(exercises[A]).status == "right"
+    began = time.monotonic()
+    shown = [session.run_cell("import time\ntime.sleep(0.9)") for _ in range(100)]
+    assert time.monotonic() - began < 6
+    assert "may take 3 s, and what came before this had taken them" in shown[-1][0]["text"]
+    mark = session.grade(exercises[A])
+    assert (mark.status, mark.points) == ("time limit", 0.0)
+    assert "was not asked: the notebook as a whole may take 3 s" in mark.message
+
+
+def test_what_is_run_again_after_a_death_takes_of_the_notebooks_time(session):
+    session.notebook_seconds = 3
+    for _ in range(2):
+        session.run_cell("import time\ntime.sleep(0.9)")
+    began = time.monotonic()
+    shown = [session.run_cell("import os\nos._exit(1)") for _ in range(20)]
+    assert time.monotonic() - began < 10
+    assert "ended the Python process" in shown[0][0]["text"]
+    assert "was not run" in shown[-1][0]["text"]
+
+
+def test_a_slow_first_start_is_not_the_students_time(session):
+    session.notebook_seconds = 0.5
+    kernel = session.make_kernel
+    session.make_kernel = lambda: time.sleep(1) or kernel()
+    assert session.run_cell("print(1)")[0]["text"] == "1\n"
+
+
 @pytest.mark.long
 def test_a_cell_that_breaks_the_kernel_later_is_found_and_left_out(session, exercises):
     session.run_cell(alternative_of(exercises[A]))
@@ -102,6 +135,22 @@ def test_a_cell_shows_text_and_pictures_cut_to_size_and_nothing_that_runs(sessio
     html = "from IPython.display import HTML, Javascript, display\ndisplay(HTML('<script>1</script>'), Javascript('1'))"
     kinds = {kind for output in session.run_cell(html) for kind in output["data"]}
     assert kinds == {"text/plain"}
+
+
+def test_a_notebook_that_shows_too_much_shows_no_more_and_runs(session, exercises):
+    session.outputs_left = 2_000
+    shown = [session.run_cell("print('x' * 900)")[0]["text"] for _ in range(3)]
+    assert ["x" in text for text in shown] == [True, True, False]
+    assert session.run_cell(alternative_of(exercises[A])) != []
+    assert session.grade(exercises[A]).status == "right"
+
+
+def test_a_message_is_short_and_nothing_obeys_it(session, exercises):
+    session.run_cell(f"def {A}(query, key):\n    return '\\x1b[2J' + 'x' * 5_000_000")
+    mark = session.grade(exercises[A])
+    assert mark.points == 0
+    assert len(mark.message) < 4_000
+    assert "\x1b" not in mark.message
 
 
 def test_points_are_shown_as_nbgrader_reads_them(session, exercises):
