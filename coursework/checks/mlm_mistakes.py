@@ -806,7 +806,8 @@ def one_axis_left(logits, labels):
 
 
 @mlm_loss.mistake(
-    "log-softmax over the places, not over the pieces", think="which numbers compete: those of one place, or of one piece?"
+    "log-softmax over the places, not over the pieces",
+    think="which numbers compete: those of one place, or of one piece?",
 )
 def softmax_over_places(logits, labels):
     logarithms = logits.log_softmax(1).gather(-1, labels.clamp(min=0)[..., None])[..., 0]
@@ -898,11 +899,6 @@ def the_first_ones(hidden, positions):
 @gather_positions.mistake("texts and places laid end to end: (B·M, D)", think="which shape is asked for?")
 def flattened(hidden, positions):
     return hidden[torch.arange(len(hidden), device=hidden.device)[:, None], positions].flatten(0, 1)
-
-
-@gather_positions.mistake("places counted from 1", think="what is the number of the first token?")
-def counted_from_one(hidden, positions):
-    return hidden[torch.arange(len(hidden), device=hidden.device)[:, None], positions - 1]
 
 
 @gather_positions.mistake(
