@@ -544,14 +544,15 @@ class Exercise:
         cases = self.questions(seed, dtype, rounds)
         return self.judge(cases, self.ask(run, cases, device), show)
 
-    def __call__(self, function: Callable, device: str = "cpu") -> None:
+    def __call__(self, function: Callable, device: str = "cpu", note: bool = True) -> None:
         """The instant check: prints one line when right, raises CheckFailed when not.
 
         `device="cuda"` asks again with tensors that lie on the GPU, once everything is right on the CPU.
+        `note=False` keeps the student's progress out of it: a lesson shows answers that are not theirs.
         """
         from coursework.checks import instant
 
-        instant.check(self, function, device)
+        instant.check(self, function, device, note)
 
     def grade(self, namespace: dict) -> float:
         """The graded cell: prints the message, never raises, returns the points as a plain float."""

@@ -60,13 +60,14 @@ class _Batch:
     """Texts of unlike length, each [CLS] A [SEP] B [SEP] and padding, with some [UNK] and [MASK] among the words."""
 
     def __init__(self, new: Inputs, texts: int, longest: int):
-        numbers = new.random.sample(range(1, 90), 5)
+        numbers = new.random.sample(range(1, 300), 5)
+        words = torch.tensor([piece for piece in range(1, 1000) if piece not in numbers])  # below them and above
         self.names = dict(zip(numbers, ("[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]"), strict=True))
         cls_id, sep_id, self.pad_id, *among = numbers
         self.ids = torch.full((texts, longest), self.pad_id)
         for row in self.ids:
             length = new.random.randrange(longest // 3, longest)
-            row[:length] = new.integers(100, 1000, length)
+            row[:length] = words[new.integers(0, len(words), length)]
             row[new.integers(0, length, 6)] = torch.tensor(among)[new.integers(0, 2, 6)]
             row[0] = cls_id
             row[[length // 2, length - 1]] = sep_id
@@ -111,6 +112,9 @@ class _Batch:
             return "all texts of the batch are selected at the same places"
         if torch.equal(first, second):
             return "two calls select the same places: nothing is drawn anew"
+        after = first[:, 1:][first[:, :-1] & self.ordinary[:, :-1] & self.ordinary[:, 1:]]
+        if float(after.double().mean()) > 0.5:  # 0.15 of about a thousand: 31 standard deviations
+            return "the selected places of a text lie side by side: each token has its own draw"
         for j in columns:
             if bool(first[self.ordinary[:, j], j].all()) and bool(second[self.ordinary[:, j], j].all()):
                 return f"place {j} is selected in every text: each token should have the same chance"
@@ -250,8 +254,9 @@ class _Holds:
         return f"split {masked:.1%} / {other:.1%} / {kept:.1%}: {told}"
 
     def pieces(self, answer: Answer) -> str | None:
-        new, old = answer.value[0][self.selected], self.ids[self.selected]
-        drawn = new[(new != self.mask_id) & (new != old)]
+        inputs = answer.value[0]
+        swapped = self.selected & (inputs != self.mask_id) & (inputs != self.ids)
+        drawn = inputs[swapped]
         if bool((drawn < 0).any()) or bool((drawn >= self.size).any()):
             return f"a random piece has the number {int(drawn.max())}: the vocabulary has 0 … {self.size - 1}"
         if len(drawn) < 1000:  # the split says so
@@ -260,12 +265,21 @@ class _Holds:
             return "one random piece stands at all places: each place has its own draw"
         if not bool((drawn >= self.size // 2).any()):
             return "random pieces come from this batch only: any piece of the vocabulary may come"
+        pieces = torch.where(swapped, inputs, -1)
+        for table, where in ((pieces, "at all places of a text"), (pieces.T, "at one place of all texts")):
+            if all(len(set(row) - {-1}) <= 1 for row in table.tolist()):
+                return f"one random piece stands {where}: each place has its own draw"
         counts = torch.bincount(drawn, minlength=self.size)  # about 20 of each
+        common = counts[100:].double()  # special tokens may be left out; they have low numbers
+        missing, usual = int((common == 0).sum()), float(common.mean())
+        if missing > 1:
+            return f"{missing} pieces of the vocabulary are never drawn: any piece may come"
         if not int(counts[-1]):
             return f"the last piece of the vocabulary, {self.size - 1}, is never drawn"
-        usual = float(counts[100:].double().mean())  # special tokens may be left out; they have low numbers
         if float(counts.max()) > usual + 12 * usual**0.5:
             return f"piece {int(counts.argmax())} is drawn {int(counts.max())} times, the others {usual:.0f} times"
+        if float(((common - usual) ** 2).sum()) / usual > 212:  # χ² of 99 degrees of freedom: once in a billion
+            return "some pieces are drawn much more often than others: all are equally likely"
         return None
 
     def draws_afresh(self, one: Answer, other: Answer) -> str | None:
@@ -460,11 +474,6 @@ def _(new: Inputs):
     none_at_all = Call((logits, none), wrt=(0,), cotangents=(torch.tensor(1.0, dtype=new.dtype),))
     yield Case("gradient", (Call((logits, labels), wrt=(0,), cotangents=(torch.tensor(1.7, dtype=new.dtype),)),))
     yield Case("gradient", (none_at_all,), "without any label the loss should be 0")
-
-
-@mlm_loss.canonical
-def _(value):
-    return value.reshape(()) if isinstance(value, torch.Tensor) and value.numel() == 1 else value
 
 
 @mlm_loss.reward

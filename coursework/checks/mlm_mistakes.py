@@ -46,6 +46,29 @@ def only_the_first(input_ids, special_ids, probability=0.15):
     return (_lots(input_ids) < probability) & (input_ids != special_ids[0])
 
 
+@select_positions.mistake(
+    "the special tokens taken for the lowest numbers of the vocabulary",
+    think="may a piece with a number below that of [MASK] be a word?",
+)
+def above_the_largest(input_ids, special_ids, probability=0.15):
+    return (_lots(input_ids) < probability) & (input_ids > max(special_ids))
+
+
+@select_positions.mistake(
+    "only the last of the special tokens left out: each round of a loop overwrites the one before",
+    think="what is left of the first special token after the second round?",
+)
+def only_the_last(input_ids, special_ids, probability=0.15):
+    return (_lots(input_ids) < probability) & (input_ids != special_ids[-1])
+
+
+@select_positions.mistake(
+    "| for &: every ordinary token selected, and some special ones", think="both, or one of the two?"
+)
+def either_of_the_two(input_ids, special_ids, probability=0.15):
+    return (_lots(input_ids) < probability) | ~_among(input_ids, special_ids)
+
+
 @select_positions.mistake("only special tokens selected: a ~ missing", think="which tokens may be selected?")
 def specials_instead(input_ids, special_ids, probability=0.15):
     return (_lots(input_ids) < probability) & _among(input_ids, special_ids)
@@ -362,6 +385,22 @@ def one_random_piece(input_ids, selected, mask_id, vocab_size):
     return inputs, _asked(input_ids, selected)
 
 
+@mask_tokens.mistake("one random piece for each text", think="what shape has what randint gives you?")
+def one_piece_a_text(input_ids, selected, mask_id, vocab_size):
+    draw = _lots(input_ids)
+    other = torch.randint(vocab_size, (len(input_ids), 1), device=input_ids.device)
+    inputs = torch.where(selected & (draw < 0.9), torch.where(draw < 0.8, mask_id, other), input_ids)
+    return inputs, _asked(input_ids, selected)
+
+
+@mask_tokens.mistake("the same random pieces in all texts of the batch", think="what shape has what randint gives you?")
+def one_piece_a_place(input_ids, selected, mask_id, vocab_size):
+    draw = _lots(input_ids)
+    other = torch.randint(vocab_size, (input_ids.shape[1],), device=input_ids.device)
+    inputs = torch.where(selected & (draw < 0.9), torch.where(draw < 0.8, mask_id, other), input_ids)
+    return inputs, _asked(input_ids, selected)
+
+
 @mask_tokens.mistake("random pieces taken from the batch itself", think="may *any* piece of the vocabulary come?")
 def random_from_the_batch(input_ids, selected, mask_id, vocab_size):
     draw = _lots(input_ids)
@@ -526,6 +565,25 @@ def norm_without_parameters(hidden, weights):
     x = F.gelu(F.linear(hidden, weights["dense.weight"], weights["dense.bias"]))
     x = F.layer_norm(x, x.shape[-1:], eps=1e-12)
     return _decode(x, weights) + 0 * (weights["norm.weight"].sum() + weights["norm.bias"].sum())
+
+
+@mlm_head.mistake("LayerNorm without its bias", think="what are norm.weight *and* norm.bias for?")
+def norm_without_bias(hidden, weights):
+    return _decode(_head(hidden, weights | {"norm.bias": 0 * weights["norm.bias"]}), weights)
+
+
+@mlm_head.mistake("LayerNorm without its weight", think="what are norm.weight *and* norm.bias for?")
+def norm_without_weight(hidden, weights):
+    return _decode(_head(hidden, weights | {"norm.weight": 1 + 0 * weights["norm.weight"]}), weights)
+
+
+@mlm_head.mistake(
+    "divided by the size without taking the mean away first: RMSNorm", think="what is the mean of a normalised vector?"
+)
+def mean_not_taken_away(hidden, weights):
+    x = F.gelu(F.linear(hidden, weights["dense.weight"], weights["dense.bias"]))
+    x = x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-12)
+    return _decode(weights["norm.weight"] * x + weights["norm.bias"], weights)
 
 
 @mlm_head.mistake("norm.weight and norm.bias exchanged", think="which of the two multiplies?")
@@ -740,6 +798,26 @@ def one_loss_a_token(logits, labels):
 def reshaped_not_moved(logits, labels):
     batch, length, size = logits.shape
     return F.cross_entropy(logits.reshape(batch, size, length), labels)
+
+
+@mlm_loss.mistake("one number in a list of its own: shape (1,), not ()", think="how many axes has a number?")
+def one_axis_left(logits, labels):
+    return (_surprise(logits, labels).sum() / (labels != -100).sum().clamp(min=1)).reshape(1)
+
+
+@mlm_loss.mistake(
+    "log-softmax over the places, not over the pieces",
+    think="which numbers compete: those of one place, or of one piece?",
+)
+def softmax_over_places(logits, labels):
+    logarithms = logits.log_softmax(1).gather(-1, labels.clamp(min=0)[..., None])[..., 0]
+    asked = labels != -100
+    return -(logarithms * asked).sum() / asked.sum().clamp(min=1)
+
+
+@mlm_loss.mistake("the sum divided by the number of texts", think="is it texts that are asked for, or words?")
+def divided_by_texts(logits, labels):
+    return _surprise(logits, labels).sum() / len(labels)
 
 
 @mlm_loss.mistake("a plain number without a gradient (.item(), .detach())", think="what will backward() find?")

@@ -6,7 +6,7 @@ mistakes and the right alternatives stand in model_mistakes.py and model_alterna
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -183,6 +183,7 @@ def _(new: Inputs):
     yield case("dropout", says, hidden, weights, mask, attention_dropout_p=1.0, training=True)
     yield _attention_dropout(new, heads, length, size)
     yield _dropout_of_features(new, heads, size)
+    yield from _dropout_of_inputs(new, heads, size)
 
 
 def _dropout_of_features(new: Inputs, heads: int, size: int) -> Case:
@@ -204,6 +205,34 @@ def _dropout_of_features(new: Inputs, heads: int, size: int) -> Case:
         return "in training whole tokens get nothing from feed-forward: is there a dropout on its inner features, too?"
 
     return Case("dropout", (call,), holds=holds, random=True)
+
+
+def _dropout_of_inputs(new: Inputs, heads: int, size: int) -> Iterator[Case]:
+    """Each sub-layer reads feature 0 of its input, which is 1, and gives all others one number. How far this number
+    lifts what was kept above what was dropped, measured by feature 0, is the same for all tokens: as long as the
+    sub-layer always reads the whole 1."""
+    width = heads * size
+    nothing = _plain_norms({name: torch.zeros_like(w) for name, w in _layer_weights(new, width, 1).items()})
+    first = torch.eye(width, dtype=new.dtype)[0]
+    attention = {"value.weight": 2 * first.expand(width, width), "value.bias": torch.ones_like(first),
+                 "output.weight": 5 * torch.diag(1 - first)}  # fmt: skip
+    feed = {"attention_norm.weight": torch.zeros_like(first), "attention_norm.bias": first,
+            "up.weight": 2 * first[None], "up.bias": torch.ones_like(first[:1]),
+            "down.weight": 5 * (1 - first)[:, None]}  # fmt: skip
+    hidden = first.expand(80, 1, width)
+    for which, weights in (("attention", nothing | attention), ("feed-forward", nothing | feed)):
+        call = Call((hidden, weights, heads), {"dropout_p": 0.5, "training": True}, seed=new.random.randrange(1 << 30))
+        yield Case("dropout", (call,), holds=lambda a, which=which: _reads_all(a.value.double(), which), random=True)
+
+
+def _reads_all(value: torch.Tensor, which: str) -> str | None:
+    one, others = value[:, 0, 0], value[:, 0, 1:]
+    low, high = others.amin(1), others.amax(1)
+    mixed = high - low > 0.01  # some were kept, some dropped
+    lifts = ((high - low) / (one - low))[mixed]
+    if not len(lifts) or float(lifts.max() - lifts.min()) < 0.01 * float(lifts.max()):
+        return None
+    return f"in training {which} reads an input with dropout: dropout acts on what it gives, not on what it gets"
 
 
 def _attention_dropout(new: Inputs, heads: int, length: int, size: int) -> Case:
@@ -321,8 +350,7 @@ def switch_it(encoder_class, make_layer, num_layers, hidden, mask):
 def learn_it(encoder_class, make_layer, num_layers, hidden, mask, cotangent):
     encoder = encoder_class(make_layer, num_layers)
     (encoder(hidden, mask) * cotangent).sum().backward()
-    found = [p.grad for p in encoder.parameters() if p.grad is not None]
-    return sorted(float(grad.norm()) for grad in found)
+    return sorted(0.0 if p.grad is None else float(p.grad.norm()) for p in encoder.parameters())
 
 
 @Encoder.cases
@@ -580,8 +608,13 @@ def _(new: Inputs):
     strange = old | {"bert.encoder.layer.77.output.dense.weight": new.normal(6, 9), "qa_outputs.bias": new.normal(2)}
     names = ["encoder.layer.77.output.dense.weight", "qa_outputs.bias"]
     yield refuses("unexpected", "not expected", strange, names)
-    changes = {"down": lambda w: w.T.contiguous(), "query": lambda w: w[:3], "up": lambda w: w.flatten()}
-    for which, change in changes.items():
+    changes = (
+        ("down", lambda w: w.T.contiguous()),
+        ("query", lambda w: w[:3]),
+        ("query", lambda w: w[:, :3]),
+        ("up", lambda w: w.flatten()),
+    )
+    for which, change in changes:
         (name,) = [stored for stored in old if {t: o for t, o, _ in rows}[_clean(stored)].endswith(f"{which}.weight")]
         yield refuses("shapes", "of another shape", old | {name: change(old[name])}, [_clean(name)])
     (name,) = [stored for stored in old if stored.endswith("LayerNorm.gamma")]

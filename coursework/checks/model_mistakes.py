@@ -107,6 +107,17 @@ def not_transposed(x, weights):
     return inner @ weights["down.weight"] + weights["down.bias"]
 
 
+@feed_forward.mistake("up.bias added after GELU", think="does GELU see the bias?")
+def bias_after_gelu(x, weights):
+    inner = F.gelu(F.linear(x, weights["up.weight"])) + weights["up.bias"]
+    return _linear(inner, weights, "down")
+
+
+@feed_forward.mistake("tanh for GELU", think="what does GELU make of 5?")
+def tanh_for_gelu(x, weights):
+    return _linear(torch.tanh(_linear(x, weights, "up")), weights, "down")
+
+
 @feed_forward.mistake("the residual added here already", think="which exercise adds its input to the output?")
 def with_residual(x, weights):
     return x + _feed(x, weights)
@@ -541,6 +552,77 @@ def heads_viewed(
     return _layer(hidden, weights, num_heads, attention_mask, dropout_p, attention_dropout_p, training, attend=attend)
 
 
+@encoder_layer.mistake(
+    "heads interleaved: head h takes every H-th feature",
+    think="head h has the features from h · d to (h + 1) · d: which?",
+)
+def heads_interleaved(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    heads = "query", "key", "value"
+    turned = dict(weights)
+    order = torch.arange(hidden.size(2)).view(-1, num_heads).T.flatten()  # of the features, head by head
+    for name in heads:
+        turned |= {f"{name}.weight": weights[f"{name}.weight"][order], f"{name}.bias": weights[f"{name}.bias"][order]}
+    turned["output.weight"] = weights["output.weight"][:, order]
+    return _layer(hidden, turned, num_heads, attention_mask, dropout_p, attention_dropout_p, training)
+
+
+@encoder_layer.mistake("GPT's mask: no token looks at what comes after it", think="which sides does BERT read?")
+def causal(hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False):
+    length = hidden.size(1)
+    ahead = torch.ones(length, length, dtype=torch.bool, device=hidden.device).triu(1)
+
+    def hide(scores, mask):
+        return scores.masked_fill(ahead | (mask[:, None, None, :] == 0), -1e9)
+
+    mask = torch.ones(hidden.shape[:2], device=hidden.device) if attention_mask is None else attention_mask
+    attend = _attending(hide=hide)
+    return _layer(hidden, weights, num_heads, mask, dropout_p, attention_dropout_p, training, attend=attend)
+
+
+@encoder_layer.mistake("query, key and value without their biases", think="what does a linear layer of BERT add?")
+def without_projection_biases(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    bare = weights | {f"{name}.bias": 0 * weights[f"{name}.bias"] for name in ("query", "key", "value")}
+    return _layer(hidden, bare, num_heads, attention_mask, dropout_p, attention_dropout_p, training)
+
+
+@encoder_layer.mistake("feed-forward without its last bias", think="what are down.weight *and* down.bias for?")
+def without_down_bias_in_the_layer(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    bare = weights | {"down.bias": 0 * weights["down.bias"]}
+    return _layer(hidden, bare, num_heads, attention_mask, dropout_p, attention_dropout_p, training)
+
+
+@encoder_layer.mistake(
+    "dropout on what attention reads", think="which three places have dropout: in front of a sub-layer, or behind it?"
+)
+def attention_input_dropped(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    attended = _attend(
+        _drop(hidden, dropout_p, training), weights, num_heads, attention_mask, attention_dropout_p, training
+    )
+    x = _norm(hidden + _drop(attended, dropout_p, training), weights, "attention_norm")
+    return _norm(x + _drop(_feed(x, weights), dropout_p, training), weights, "norm")
+
+
+@encoder_layer.mistake(
+    "dropout on what feed-forward reads",
+    think="which three places have dropout: in front of a sub-layer, or behind it?",
+)
+def feed_forward_input_dropped(
+    hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
+):
+    attended = _attend(hidden, weights, num_heads, attention_mask, attention_dropout_p, training)
+    x = _norm(hidden + _drop(attended, dropout_p, training), weights, "attention_norm")
+    inner = _feed(_drop(x, dropout_p, training), weights)
+    return _norm(x + _drop(inner, dropout_p, training), weights, "norm")
+
+
 @encoder_layer.mistake("scores divided by √D instead of √d of one head", think="how many products are in one score?")
 def scaled_by_model_width(
     hidden, weights, num_heads, attention_mask=None, dropout_p=0.0, attention_dropout_p=0.0, training=False
@@ -744,6 +826,18 @@ class Reversed(_Stack):
 class SideBySide(_Stack):
     def forward(self, hidden, attention_mask=None, all_states=False):
         states = [hidden, *(layer(hidden, attention_mask) for layer in self.layers)]
+        return states if all_states else states[-1]
+
+
+@Encoder.mistake(
+    "each state detached before the next layer: only the last layer learns",
+    think="what does .detach() or .data cut off?",
+)
+class Detached(_Stack):
+    def forward(self, hidden, attention_mask=None, all_states=False):
+        states = [hidden]
+        for layer in self.layers:
+            states.append(layer(states[-1].detach(), attention_mask))
         return states if all_states else states[-1]
 
 
@@ -1028,6 +1122,23 @@ def projections_for_each_head(size):
     return _count(size, layer=layer + 3 * (size[3] - 1) * (d * d + d))
 
 
+@_wrong_count(
+    "the decoder's bias of the masked language model counted too", "does “without any head” leave a bias for each word?"
+)
+def decoder_bias_counted(size):
+    return _count(size) + size[0]
+
+
+@_wrong_count("the two scores of the next-sentence head counted too", "does “without any head” leave a classifier?")
+def next_sentence_counted(size):
+    return _count(size) + 2 * size[1] + 2
+
+
+@_wrong_count("position_ids counted too", "is 0, 1, 2, … learned?")
+def position_ids_counted(size):
+    return _count(size) + size[5]
+
+
 @_wrong_count("one matrix for up and down", "may a weight be used twice because its shape fits when turned?")
 def up_and_down_shared(size):
     d, f, layer = _unpack(size)
@@ -1119,6 +1230,13 @@ def five_letters_cut(state, wanted):
     return _load(state, wanted, tidy=lambda name: _tidy(name[5:]))
 
 
+@load_weights.mistake(
+    "lstrip(“bert.”), which takes letters and no word", think="what does 'tree'.lstrip('bert.') leave?"
+)
+def letters_stripped(state, wanted):
+    return _load(state, wanted, tidy=lambda name: _tidy(name.lstrip("bert.")))
+
+
 @load_weights.mistake("gamma and beta not translated", think="what were weight and bias of LayerNorm called in 2018?")
 def old_names_unknown(state, wanted):
     return _load(state, wanted, tidy=lambda name: name.removeprefix("bert."))
@@ -1196,6 +1314,11 @@ def entries_counted(state, wanted):
 @load_weights.mistake("only the number of axes compared", think="is (6, 6) the same as (3, 6)?")
 def axes_counted(state, wanted):
     return _load(state, wanted, same=lambda a, b: len(a) == len(b))
+
+
+@load_weights.mistake("only the first axis compared", think="is (6, 3) the same as (6, 6)?")
+def first_axis_compared(state, wanted):
+    return _load(state, wanted, same=lambda a, b: a[0] == b[0])
 
 
 @load_weights.mistake("a ValueError that names no tensor", think="what would you want to read at two in the morning?")
@@ -1445,6 +1568,12 @@ def bert_pools_the_last(input_ids, token_type_ids, attention_mask, weights, num_
         return _linear(x[:, -1], weights, "pooler.dense").tanh()
 
     return _whole(input_ids, token_type_ids, attention_mask, weights, num_heads, pool=pool)
+
+
+@bert.mistake("the pooled vectors first, the states second", think="in which order are they asked for?")
+def bert_results_exchanged(input_ids, token_type_ids, attention_mask, weights, num_heads):
+    states, pooled = _whole(input_ids, token_type_ids, attention_mask, weights, num_heads)
+    return pooled, states
 
 
 @bert.mistake("the pooled vector alone", think="how many results are asked for?")

@@ -190,6 +190,12 @@ def linear(hidden, weights):
 
 
 @nsp_head.alternative
+def tanh_from_a_sigmoid(hidden, weights):
+    x = hidden.select(1, 0) @ weights["pooler.weight"].T + weights["pooler.bias"]
+    return (2 * torch.sigmoid(2 * x) - 1) @ weights["classifier.weight"].T + weights["classifier.bias"]
+
+
+@nsp_head.alternative
 def einsum(hidden, weights):
     x = torch.einsum("bd,ed->be", hidden.select(1, 0), weights["pooler.weight"]) + weights["pooler.bias"]
     return torch.einsum("be,ke->bk", torch.tanh(x), weights["classifier.weight"]) + weights["classifier.bias"]

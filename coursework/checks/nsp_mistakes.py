@@ -260,6 +260,18 @@ def after_start(document, start, target):
     return taken
 
 
+@gather.mistake("one sentence too early: start counted from 1", think="which number has the first sentence?")
+def start_counted_from_one(document, start, target):
+    return _take(document, start - 1, target)
+
+
+@gather.mistake(
+    "the tokens before start counted too", think="which tokens are in your hands when you have taken nothing yet?"
+)
+def earlier_tokens_counted(document, start, target):
+    return _take(document, start, target - _length(document[:start]))
+
+
 @gather.mistake("the last sentence cut to fit", think="who cuts, and when? Are the results still whole sentences?")
 def cut_to_fit(document, start, target):
     taken, length = [], 0
@@ -515,6 +527,24 @@ def seed_inside(documents, number, start, target):
     return _pair(documents, number, start, target)
 
 
+@make_pair.mistake(
+    "the random B goes on over the end of its document into another",
+    think="what should B do when its document ends before there are enough tokens?",
+)
+def over_the_end(documents, number, start, target):
+    a, b, label, used = _pair(documents, number, start, target)
+    if label == 1:
+        pool = [sentence for i, document in enumerate(documents) if i != number for sentence in document]
+        b = _take(pool, random.randrange(len(pool)), max(1, target - _length(a)))
+    return a, b, label, used
+
+
+@make_pair.mistake("the caller's documents changed in place (pop, remove)", think="who else needs these documents?")
+def taken_out(documents, number, start, target):
+    document = documents.pop(number)
+    return _pair([document, *documents], 0, start, target)
+
+
 @make_pair.mistake("the other document is always the one after", think="can any other document come?")
 def the_next_document(documents, number, start, target):
     return _pair(documents, number, start, target, other=lambda documents, number: (number + 1) % len(documents))
@@ -631,7 +661,9 @@ def words_reversed(sentences):
     return [s[::-1] for s in sentences[cut:]], [s[::-1] for s in sentences[:cut]], 1
 
 
-@order_pair.mistake("the list of the caller reversed in place", think="what does .reverse() do to the caller's list?")
+@order_pair.mistake(
+    "the caller's list changed in place (reverse, pop)", think="what does .reverse() do to the caller's list?"
+)
 def reversed_in_place(sentences):
     cut = random.randint(1, len(sentences) - 1)
     if random.random() < 0.5:
@@ -698,6 +730,13 @@ def overwritten(sentences):
         b = a
         label = 1
     return a, b, label
+
+
+@order_pair.mistake("the sentence before the cut taken twice", think="where does the second part begin?")
+def cut_with_overlap(sentences):
+    cut = random.randint(1, len(sentences) - 1)
+    a, b = sentences[:cut], sentences[cut - 1 :]
+    return (a, b, 0) if random.random() < 0.5 else (b, a, 1)
 
 
 @order_pair.mistake(
@@ -969,6 +1008,16 @@ def clipped(logits, labels):
     return (-(chance + 1e-8).log() * asked).sum() / asked.sum().clamp(min=1)
 
 
+@nsp_loss.mistake("one number in a list of its own: shape (1,), not ()", think="how many axes has a number?")
+def one_axis_left(logits, labels):
+    return _mean(logits, labels).reshape(1)
+
+
+@nsp_loss.mistake("one loss for each pair, no mean", think="how many numbers should come out?")
+def one_loss_a_pair(logits, labels):
+    return F.cross_entropy(logits, labels, reduction="none")
+
+
 @nsp_loss.mistake("the value is right but cut off from the gradient", think="does .item() or .detach() stand there?")
 def loss_detached(logits, labels):
     return _mean(logits, labels).detach()
@@ -1006,6 +1055,31 @@ def words_alone(mlm_logits, mlm_labels, nsp_logits, nsp_labels):
 @pretraining_loss.mistake("the masked words left out", think="which two tasks are learned at once?")
 def sentences_alone(mlm_logits, mlm_labels, nsp_logits, nsp_labels):
     return _mean(nsp_logits, nsp_labels)
+
+
+@pretraining_loss.mistake("two losses side by side, not added", think="how many numbers does backward() begin at?")
+def not_added(mlm_logits, mlm_labels, nsp_logits, nsp_labels):
+    return _words(mlm_logits, mlm_labels), _mean(nsp_logits, nsp_labels)
+
+
+@pretraining_loss.mistake("one number in a list of its own: shape (1,), not ()", think="how many axes has a number?")
+def sum_with_an_axis(mlm_logits, mlm_labels, nsp_logits, nsp_labels):
+    return (_words(mlm_logits, mlm_labels) + _mean(nsp_logits, nsp_labels)).reshape(1)
+
+
+@pretraining_loss.mistake(
+    "the next-sentence loss divided by all pairs, also those without a label", think="how many pairs were asked?"
+)
+def sentences_over_all(mlm_logits, mlm_labels, nsp_logits, nsp_labels):
+    total = F.cross_entropy(nsp_logits, nsp_labels, reduction="sum")
+    return _words(mlm_logits, mlm_labels) + total / len(nsp_labels)
+
+
+@pretraining_loss.mistake(
+    "words asked only in pairs that follow", think="is a hidden word harder to guess when B is a stranger?"
+)
+def words_of_true_pairs(mlm_logits, mlm_labels, nsp_logits, nsp_labels):
+    return _words(mlm_logits, mlm_labels.masked_fill(nsp_labels[:, None] != 0, -100)) + _mean(nsp_logits, nsp_labels)
 
 
 @pretraining_loss.mistake("the mean of the two losses instead of their sum", think="does the paper divide by two?")

@@ -67,7 +67,10 @@ def where_parameters_go(function, layers, width, frozen, names):
     known = dict(model.named_parameters(remove_duplicate=False))
     for name in frozen:
         known[name].requires_grad_(False)
-    groups = list(function(model))
+    answer = function(model)
+    groups = list(answer) if hasattr(answer, "__iter__") else []
+    if len(groups) != 2:
+        return {"not two groups": "None (is a `return` missing?)" if answer is None else f"{len(groups)} things"}
     if any(isinstance(group, dict) for group in groups):
         return {"not a parameter of the model": "dictionary"}
     first, second = (list(group) for group in groups)
@@ -106,6 +109,8 @@ def _(new: Inputs):
 
 def _all_in(answer: Answer, want: str) -> str | None:
     for name, where in answer.value.items():
+        if name == "not two groups":
+            return f"returns {where}: expected two lists of parameters, with decay and without"
         if name.startswith("not a"):
             if where == "dictionary":
                 return "the groups are dictionaries: expected two lists of parameters"
@@ -219,6 +224,8 @@ def _(new: Inputs):
 def _near(got, want, what: str) -> str | None:
     """A sentence if a number or a tensor is off; `want` from float32 inputs."""
     got, want = torch.as_tensor(got).double(), torch.as_tensor(want).double()
+    if not want.dim() and got.numel() == 1:
+        got = got.reshape(())  # a number in a tensor is a number
     if got.shape != want.shape:
         return f"{what} has shape {tuple(got.shape)}, expected {tuple(want.shape)}"
     off = (got - want).abs()
@@ -336,10 +343,16 @@ def _(new: Inputs):
         return [g.index_fill(0, torch.tensor([1]), number) if i == which else g for i, g in enumerate(loud)]
 
     yield Case("divided", (Call((loud, scale)),), holds=lambda a: _divided(a.value[0], loud, scale))
+    huge = [torch.full((5,), 60000.0).half(), loud[0], torch.full((2, 3), -60000.0).half()]
+    largest = [torch.tensor([65504.0, -65504.0]).half(), loud[0]]
+    yield Case("divided", (Call((huge, scale)),), holds=lambda a: _divided(a.value[0], huge, scale))
     faint = [new.normal(*shape, scale=2e-5).half() for shape in ((4, 3), (6,))]
     yield Case("small gradients", (Call((faint, scale)),), holds=lambda a: _divided(a.value[0], faint, scale))
     yield Case("small gradients", (Call((loud, scale)),), holds=lambda a: _all_float32(a.value[0]))
     yield Case("finite", (Call((loud, scale)),), holds=lambda a: _says(a.value[1], True, "all numbers are finite"))
+    for large, number in ((huge, "60,000"), (largest, "65,504, the largest of float16")):
+        told = f"all numbers are finite, one is {number}"
+        yield Case("finite", (Call((large, scale)),), holds=lambda a, told=told: _says(a.value[1], True, told))
     for which, number in ((0, math.inf), (1, -math.inf), (2, math.nan), (0, math.nan), (2, math.inf)):
         told = f"gradient {which} holds {number}"
         yield Case("finite", (Call((spoiled(which, number), scale)),),

@@ -57,6 +57,19 @@ def names_that_do_not_fit(model):
 
 
 @decay_groups.mistake(
+    "sorted by the word “bias” in the name alone",
+    think="which of the model's γ and β have no such word in their names?",
+)
+def by_the_word_bias(model):
+    return _sorted_out(model, lambda name, p: "bias" not in name)
+
+
+@decay_groups.mistake("one list of parameters instead of two", think="where are those that do not decay?")
+def one_list_alone(model):
+    return _sorted_out(model, lambda name, p: p.dim() > 1)[0]
+
+
+@decay_groups.mistake(
     "the optimizer's groups, as dictionaries", think="what is asked for: two lists, or what AdamW takes?"
 )
 def as_dictionaries(model):
@@ -370,6 +383,12 @@ def norm_after(gradients, max_norm):
     return clipped, _norm(clipped)
 
 
+@clip_gradients.mistake("the factor returned instead of the norm", think="which number would you want to see in a log?")
+def factor_returned(gradients, max_norm):
+    factor = min(1.0, max_norm / max(float(_norm(gradients)), 1e-30))
+    return [g * factor for g in gradients], factor
+
+
 @clip_gradients.mistake("0 divided by 0 when all gradients are zero", think="what is max_norm / norm times 0 then?")
 def zero_by_zero(gradients, max_norm):
     norm = _norm(gradients)
@@ -617,6 +636,33 @@ def changed_in_place(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), ep
     return parameter.copy_(new), m.copy_(new_m), v.copy_(new_v)
 
 
+@adamw_step.mistake("m and v first, the parameter last", think="in which order are the three asked for?")
+def parameter_last(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01,
+                  bias_correction=True):  # fmt: skip
+    parameter, m, v = _adam(parameter, gradient, m, v, step, lr, betas, eps, weight_decay, bias_correction)
+    return m, v, parameter
+
+
+@adamw_step.mistake(
+    "the decay divided by √v too: a bracket in the wrong place", think="does decay pass through √v in AdamW?"
+)
+def decay_in_the_fraction(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01,
+                  bias_correction=True):  # fmt: skip
+    old = parameter
+    m, v = betas[0] * m + (1 - betas[0]) * gradient, betas[1] * v + (1 - betas[1]) * gradient**2
+    first, second = (1 - betas[0] ** step, 1 - betas[1] ** step) if bias_correction else (1.0, 1.0)
+    return old - lr * (m / first + weight_decay * old) / ((v / second).sqrt() + eps), m, v
+
+
+@adamw_step.mistake("v made of the new m, not of the gradient", think="v is a running mean of what?")
+def v_of_m(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01,
+                  bias_correction=True):  # fmt: skip
+    m = betas[0] * m + (1 - betas[0]) * gradient
+    v = betas[1] * v + (1 - betas[1]) * m**2
+    first, second = (1 - betas[0] ** step, 1 - betas[1] ** step) if bias_correction else (1.0, 1.0)
+    return parameter - lr * (m / first / ((v / second).sqrt() + eps) + weight_decay * parameter), m, v
+
+
 @adamw_step.mistake("only the parameter returned", think="what does the next step need besides the parameter?")
 def moments_forgotten(parameter, gradient, m, v, step, lr, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01,
                       bias_correction=True):  # fmt: skip
@@ -676,6 +722,20 @@ def only_the_last(gradients, scale):
 @unscale_gradients.mistake("true as soon as one gradient is finite", think="is it any or all that has to be finite?")
 def any_finite(gradients, scale):
     return [g.float() / scale for g in gradients], any(bool(g.isfinite().all()) for g in gradients)
+
+
+@unscale_gradients.mistake(
+    "a sum in float16 asked: it overflows where all numbers are finite", think="what is 60,000 + 60,000 in float16?"
+)
+def sum_in_half(gradients, scale):
+    return [g.float() / scale for g in gradients], all(bool(g.sum().isfinite()) for g in gradients)
+
+
+@unscale_gradients.mistake(
+    "the largest number of float16 taken for infinite", think="is 65,504 a number of float16, or the first that is not?"
+)
+def largest_is_infinite(gradients, scale):
+    return [g.float() / scale for g in gradients], all(bool((g.abs() < 65504).all()) for g in gradients)
 
 
 @unscale_gradients.mistake("the answer upside down: true when a number is not finite", think="when is the step made?")
@@ -859,6 +919,45 @@ def never_steps(model, optimizer, micro_batches, max_norm):
 @training_step.mistake("no clipping, or only after the step", think="which gradient has the optimizer used?")
 def never_clips(model, optimizer, micro_batches, max_norm):
     return _step(model, optimizer, micro_batches, math.inf)
+
+
+@training_step.mistake(
+    "clipped first, divided by the count afterwards",
+    think="which gradient has the norm max_norm: that of the sum, or of the mean?",
+)
+def clipped_before_divided(model, optimizer, micro_batches, max_norm):
+    model.train()
+    optimizer.zero_grad()
+    count, total = _count(micro_batches), 0.0
+    for ids, labels in micro_batches:
+        loss = _sum(model, ids, labels)
+        loss.backward()
+        total = total + loss.detach()
+    _clip(model, max_norm)
+    for p in model.parameters():
+        p.grad /= count
+    optimizer.step()
+    return total / count
+
+
+@training_step.mistake(
+    "the running sum of the losses sent back each time", think="how often does the first micro-batch go back?"
+)
+def running_sum_sent_back(model, optimizer, micro_batches, max_norm):
+    model.train()
+    optimizer.zero_grad()
+    count, total = _count(micro_batches), 0.0
+    for ids, labels in micro_batches:
+        total = total + _sum(model, ids, labels) / count
+        total.backward(retain_graph=True)
+    _clip(model, max_norm)
+    optimizer.step()
+    return total.detach()
+
+
+@training_step.mistake("the last micro-batch alone", think="is everything that belongs into the loop indented?")
+def last_micro_batch_alone(model, optimizer, micro_batches, max_norm):
+    return _step(model, optimizer, micro_batches[-1:], max_norm)
 
 
 @training_step.mistake("clipping after every micro-batch", think="how long can a sum of clipped gradients be?")

@@ -2,11 +2,15 @@
 
 import json
 import re
+from pathlib import Path
 
+import nbformat
 import pytest
 
 from coursework import checks, progress
 from coursework.checks.engine import CheckFailed
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +35,17 @@ def test_the_instant_check_notes_the_best_points(own_record):
         exercise(lambda sentence: 0)
     assert progress.read()["00.1 count_words"] == exercise.points
     assert [file.name for file in own_record.parent.iterdir()] == ["progress.json"]
+
+
+def test_what_a_lesson_shows_is_not_noted(own_record):
+    """Whoever only ran lesson 00 has done nothing yet: its answers are not theirs."""
+    lesson = nbformat.read(ROOT / "notebooks" / "00_start_here.ipynb", as_version=4)
+    shown = [line for cell in lesson.cells if cell.cell_type == "code" for line in cell.source.splitlines()]
+    calls = [line.strip() for line in shown if line.strip().startswith("check.count_words(")]
+    assert calls
+    assert all("note=False" in call for call in calls)
+    checks.find("00", "count_words")(lambda sentence: len(sentence.split()), note=False)
+    assert not own_record.exists()
 
 
 def test_what_is_next_and_what_one_can_do():
