@@ -77,6 +77,19 @@ def test_the_message_of_a_right_error_is_the_students_own():
     assert _verdict(unit.build_inputs, with_other_words).passed
 
 
+def test_an_error_derived_from_the_right_one_is_right():
+    class TooLong(ValueError):
+        pass
+
+    def with_a_class_of_its_own(a, b=None, *, max_length, cls_id, sep_id, pad_id):
+        try:
+            return unit._build_inputs(a, b, max_length=max_length, cls_id=cls_id, sep_id=sep_id, pad_id=pad_id)
+        except ValueError as error:
+            raise TooLong(*error.args) from None
+
+    assert _verdict(unit.build_inputs, with_a_class_of_its_own).passed
+
+
 def test_an_error_of_another_kind_is_told_and_costs_its_part_only():
     def key_error(a, b=None, *, max_length, cls_id, sep_id, pad_id):
         try:
