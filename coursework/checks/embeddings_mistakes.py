@@ -44,6 +44,20 @@ def eps_of_torch(x, weight, bias, eps=1e-12):
     return weight * _normalised(x, 1e-5) + bias
 
 
+@layer_norm.mistake(
+    "a default eps of 1e-5, which is torch's and not BERT's", think="which default does the task ask for?"
+)
+def default_of_torch(x, weight, bias, eps=1e-5):
+    return weight * _normalised(x, eps) + bias
+
+
+@layer_norm.mistake(
+    "a default eps of 1e-6, as in a well-known tutorial, not BERT's", think="which default does the task ask for?"
+)
+def default_of_a_tutorial(x, weight, bias, eps=1e-6):
+    return weight * _normalised(x, eps) + bias
+
+
 @layer_norm.mistake("eps fixed at 1e-12, whatever the caller says", think="what is the argument eps for?")
 def eps_ignored(x, weight, bias, eps=1e-12):
     return weight * _normalised(x, 1e-12) + bias
@@ -171,6 +185,17 @@ def divided_by_length(x, weight, bias, eps=1e-12):
     return weight * centred / torch.sqrt((centred * centred).sum(-1, keepdim=True) + eps) + bias
 
 
+@layer_norm.mistake(
+    "the variance as the mean of the squares minus the square of the mean: right on paper, but few digits are left "
+    "where the mean is large",
+    think="x about 1000: how many of float32's seven digits are the same in the two numbers that you subtract?",
+)
+def mean_of_squares(x, weight, bias, eps=1e-12):
+    mean = x.mean(-1, keepdim=True)
+    variance = (x * x).mean(-1, keepdim=True) - mean * mean
+    return weight * (x - mean) / torch.sqrt(variance + eps) + bias
+
+
 @layer_norm.mistake("keepdim=True forgotten", think="which shape has x.mean(-1), and how does it line up with x?")
 def keepdim_forgotten(x, weight, bias, eps=1e-12):
     return weight * (x - x.mean(-1)) / torch.sqrt(x.var(-1, correction=0) + eps) + bias
@@ -245,6 +270,15 @@ def second_cls(a, b=None, *, max_length, cls_id, sep_id, pad_id):
 @build_inputs.mistake("an empty B added to a single text", think="what should happen when b is None?")
 def single_gets_two_seps(a, b=None, *, max_length, cls_id, sep_id, pad_id):
     ids, types = _joined(a, b or [], cls_id, sep_id)
+    _fits(len(ids), max_length)
+    return _fields(ids, types, len(ids), max_length, pad_id)
+
+
+@build_inputs.mistake(
+    "`if b` where `if b is not None` is meant: an empty list is a second text too", think="is [] the same as None?"
+)
+def empty_pair_is_single(a, b=None, *, max_length, cls_id, sep_id, pad_id):
+    ids, types = _joined(a, b or None, cls_id, sep_id)
     _fits(len(ids), max_length)
     return _fields(ids, types, len(ids), max_length, pad_id)
 
@@ -346,6 +380,16 @@ def mask_inverted(a, b=None, *, max_length, cls_id, sep_id, pad_id):
     _fits(len(ids), max_length)
     row = _fields(ids, types, len(ids), max_length, pad_id)
     return row | {"attention_mask": [1 - m for m in row["attention_mask"]]}
+
+
+@build_inputs.mistake(
+    "a mask made from the ids (id ≠ pad_id)", think="what if a text really contains the piece that serves as padding?"
+)
+def row_mask_from_ids(a, b=None, *, max_length, cls_id, sep_id, pad_id):
+    ids, types = _joined(a, b, cls_id, sep_id)
+    _fits(len(ids), max_length)
+    row = _fields(ids, types, len(ids), max_length, pad_id)
+    return row | {"attention_mask": [int(i != pad_id) for i in row["input_ids"]]}
 
 
 @build_inputs.mistake("a mask of all ones", think="may a real token look at padding?")
@@ -496,6 +540,20 @@ def batch_padding_in_segment_1(rows, pad_id):
 def mask_from_ids(rows, pad_id):
     batch = _batch(rows, pad_id)
     return batch | {"attention_mask": (batch["input_ids"] != pad_id).long()}
+
+
+@pad_batch.mistake(
+    "a mask up to the last id that is not pad_id", think="what if a text really ends in the piece that is padding too?"
+)
+def mask_to_the_last_other_id(rows, pad_id):
+    batch = _batch(rows, pad_id)
+    others_from_here = (batch["input_ids"] != pad_id).flip(1).cumsum(1).flip(1)
+    return batch | {"attention_mask": (others_from_here > 0).long()}
+
+
+@pad_batch.mistake("squeeze(): one row alone loses its batch axis", think="which shape has a batch of one row?")
+def batch_squeezed(rows, pad_id):
+    return {field: value.squeeze(0) for field, value in _batch(rows, pad_id).items()}
 
 
 @pad_batch.mistake("a mask made from the segments", think="which tokens have segment 0?")
@@ -759,6 +817,35 @@ def dropout_not_scaled(input_ids, token_type_ids, weights, dropout_p=0.0, traini
 @embeddings.mistake("whole tokens dropped (dropout1d)", think="what is drawn: a token, or each of its numbers?")
 def whole_tokens_dropped(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
     return F.dropout1d(_norm(_sum(input_ids, token_type_ids, weights), weights), dropout_p, training)
+
+
+@embeddings.mistake(
+    "one draw of dropout for all texts of the batch", think="how many numbers are there, over all texts?"
+)
+def dropout_shared_by_texts(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
+    x = _norm(_sum(input_ids, token_type_ids, weights), weights)
+    return x * F.dropout(torch.ones_like(x[:1]), dropout_p, training)
+
+
+@embeddings.mistake(
+    "one draw of dropout for all tokens of a text", think="how many numbers are there, over all tokens?"
+)
+def dropout_shared_by_tokens(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
+    x = _norm(_sum(input_ids, token_type_ids, weights), weights)
+    return x * F.dropout(torch.ones_like(x[:, :1]), dropout_p, training)
+
+
+@embeddings.mistake(
+    "one draw of dropout for all tokens of all texts", think="is it the feature that is drawn, or each number?"
+)
+def whole_features_dropped(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
+    x = _norm(_sum(input_ids, token_type_ids, weights), weights)
+    return x * F.dropout(torch.ones_like(x[0, 0]), dropout_p, training)
+
+
+@embeddings.mistake("squeeze(): one text alone loses its batch axis", think="which shape has a batch of one text?")
+def squeezed(input_ids, token_type_ids, weights, dropout_p=0.0, training=False):
+    return _done(_sum(input_ids, token_type_ids, weights).squeeze(0), weights, dropout_p, training)
 
 
 @embeddings.mistake("a concatenation instead of a sum", think="how wide is a token's vector to be?")

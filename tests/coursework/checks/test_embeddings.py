@@ -29,7 +29,8 @@ def _said_of_dropout(function, seeds):
 
 
 RIGHT = [unit.embeddings._reference, *(variant.function for variant in unit.embeddings.alternatives.values())]
-CHANCY = ("dropout_not_scaled", "whole_tokens_dropped", "keeps_dropout_p", "no_dropout")
+CHANCY = ("dropout_not_scaled", "whole_tokens_dropped", "whole_features_dropped", "dropout_shared_by_tokens",
+          "dropout_shared_by_texts", "keeps_dropout_p", "no_dropout")  # fmt: skip
 
 
 @pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
@@ -62,6 +63,21 @@ def test_the_observed_share_is_in_the_message():
     verdict = _verdict(unit.embeddings, drops_half)
     assert verdict.failed == "dropout"
     assert "sets a share of 0.5 to 0" in verdict.what or "sets a share of 0.4" in verdict.what
+
+
+# ---------------------------------------------------------------- rounding
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_digits_are_lost_by_the_difference_of_squares_alone(dtype):
+    exercise = unit.layer_norm
+    lossy, right = exercise.mistakes["mean_of_squares"], exercise.alternatives.values()
+    for seed in QUICK:
+        (case,) = (case for case in exercise.questions(seed, dtype) if case.random)
+        for variant in (lossy, *right):
+            ((answer,),) = exercise.ask(run_variant(exercise.name, variant.function), [case])
+            assert bool(answer.value.isfinite().all())  # a NaN would be told in other words, and not be named
+            assert bool(case.holds(answer)) == (variant is lossy), (variant.name, seed)
 
 
 # ---------------------------------------------------------------- errors that are asked for
