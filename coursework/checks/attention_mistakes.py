@@ -77,6 +77,19 @@ def transposes_heads_and_tokens(query, key):
     return query @ key.transpose(1, 2) / math.sqrt(query.size(-1))
 
 
+@attention_scores.mistake(
+    "GPT's causal mask: what comes later is closed", think="may a token of BERT look at what comes after it?"
+)
+def causal_scores(query, key):
+    scores = query @ key.mT / math.sqrt(query.size(-1))
+    return scores.masked_fill(_ahead(query), -math.inf)
+
+
+def _ahead(x):
+    """(S, S) of bool, True where column j comes after row i; x (B, H, S, d)."""
+    return torch.ones(x.size(2), x.size(2), dtype=torch.bool, device=x.device).triu(1)
+
+
 @attention_scores.mistake("a detached key: no gradient reaches it", think="what does .detach() or .data cut off?")
 def detached_key(query, key):
     return query @ key.detach().mT / math.sqrt(query.size(-1))
@@ -150,6 +163,14 @@ def without_axes(attention_mask, dtype=torch.float32):
     return (1 - attention_mask.to(dtype)) * torch.finfo(dtype).min
 
 
+@mask_to_bias.mistake(
+    "GPT's causal mask mixed in: (B, 1, S, S)", think="may a token of BERT look at what comes after it?"
+)
+def causal_and_padding(attention_mask, dtype=torch.float32):
+    closed = (attention_mask[:, None, None, :] == 0) | _ahead(attention_mask[:, None, :, None])
+    return torch.zeros(closed.shape, dtype=dtype, device=closed.device).masked_fill(closed, torch.finfo(dtype).min / 2)
+
+
 @mask_to_bias.mistake("the dtype ignored", think="what is float16 + float32?")
 def ignores_dtype(attention_mask, dtype=torch.float32):
     return (1 - attention_mask[:, None, None, :].float()) * -1e4
@@ -190,6 +211,53 @@ def attention_not_scaled(query, key, value, bias=None, dropout_p=0.0, training=F
 @scaled_dot_product_attention.mistake("dividing by d instead of √d", think="is it the variance that grows with d?")
 def attention_divided_by_d(query, key, value, bias=None, dropout_p=0.0, training=False):
     return _attend(query, key, value, bias, dropout_p, training, scale=query.size(-1))
+
+
+@scaled_dot_product_attention.mistake(
+    "multiplying by √d instead of dividing", think="should the spread of the scores grow or shrink?"
+)
+def attention_multiplied_by_root(query, key, value, bias=None, dropout_p=0.0, training=False):
+    return _attend(query, key, value, bias, dropout_p, training, scale=1 / math.sqrt(query.size(-1)))
+
+
+@scaled_dot_product_attention.mistake(
+    "scaling by √S, the length", think="which length do the two vectors of a dot product have?"
+)
+def attention_scaled_by_length(query, key, value, bias=None, dropout_p=0.0, training=False):
+    return _attend(query, key, value, bias, dropout_p, training, scale=math.sqrt(query.size(-2)))
+
+
+@scaled_dot_product_attention.mistake("scaling by √H, the number of heads", think="which size is which in query.shape?")
+def attention_scaled_by_heads(query, key, value, bias=None, dropout_p=0.0, training=False):
+    return _attend(query, key, value, bias, dropout_p, training, scale=math.sqrt(query.size(1)))
+
+
+@scaled_dot_product_attention.mistake(
+    "softmax taken twice", think="the weights lie between 0 and 1: how far apart can a second softmax put them?"
+)
+def softmax_twice(query, key, value, bias=None, dropout_p=0.0, training=False):
+    scores = query @ key.mT / math.sqrt(query.size(-1))
+    weights = (scores if bias is None else scores + bias).softmax(-1)
+    return F.dropout(weights.softmax(-1), dropout_p, training) @ value
+
+
+@scaled_dot_product_attention.mistake(
+    "a softmax by hand that overflows: eˣ of the scores as they are",
+    think="in float32 e⁸⁹ is infinite: which number may you subtract from a whole row without changing its shares?",
+)
+def exponentials_overflow(query, key, value, bias=None, dropout_p=0.0, training=False):
+    scores = query @ key.mT / math.sqrt(query.size(-1))
+    weights = (scores if bias is None else scores + bias).exp()
+    return F.dropout(weights / weights.sum(-1, keepdim=True), dropout_p, training) @ value
+
+
+@scaled_dot_product_attention.mistake(
+    "GPT's causal mask in BERT's attention", think="may a token of BERT look at what comes after it?"
+)
+def attention_causal(query, key, value, bias=None, dropout_p=0.0, training=False):
+    ahead = _ahead(query)
+    closed = torch.zeros_like(ahead, dtype=query.dtype).masked_fill(ahead, -1e9)
+    return _attend(query, key, value, closed if bias is None else bias + closed, dropout_p, training)
 
 
 @scaled_dot_product_attention.mistake(
@@ -500,7 +568,8 @@ def _hide_padding(scores, mask):
 
 def _multi(
     hidden, weights, heads, mask, *,
-    linear=F.linear, split=_split, scale=None, hide=_hide_padding, dim=-1, after=lambda shares, mask: shares,
+    linear=F.linear, split=_split, scale=None, hide=_hide_padding, softmax=torch.softmax, dim=-1,
+    after=lambda shares, mask: shares,
     merge=lambda x: x.transpose(1, 2).flatten(2), output=F.linear,
 ):  # fmt: skip
     """Right, except for what a mistake below passes in."""
@@ -511,7 +580,7 @@ def _multi(
     scores = query @ key.mT / (math.sqrt(query.size(-1)) if scale is None else scale)
     if mask is not None:
         scores = hide(scores, mask)
-    context = merge(after(scores.softmax(dim), mask) @ value)
+    context = merge(after(softmax(scores, dim), mask) @ value)
     return output(context, weights["output.weight"], weights["output.bias"])
 
 
@@ -523,6 +592,48 @@ def multi_scaled_by_width(hidden, weights, num_heads, attention_mask=None):
 @multi_head_attention.mistake("scores that are not scaled", think="what happens to softmax when d grows?")
 def multi_not_scaled(hidden, weights, num_heads, attention_mask=None):
     return _multi(hidden, weights, num_heads, attention_mask, scale=1.0)
+
+
+@multi_head_attention.mistake("dividing by d instead of √d", think="is it the variance that grows with d?")
+def multi_divided_by_d(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, weights, num_heads, attention_mask, scale=hidden.size(2) / num_heads)
+
+
+@multi_head_attention.mistake(
+    "multiplying by √d instead of dividing", think="should the spread of the scores grow or shrink?"
+)
+def multi_multiplied_by_root(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, weights, num_heads, attention_mask, scale=math.sqrt(num_heads / hidden.size(2)))
+
+
+@multi_head_attention.mistake(
+    "scaling by √S, the length", think="which length do the two vectors of a dot product have?"
+)
+def multi_scaled_by_length(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, weights, num_heads, attention_mask, scale=math.sqrt(hidden.size(1)))
+
+
+@multi_head_attention.mistake("scaling by √H, the number of heads", think="how many features has one head?")
+def multi_scaled_by_heads(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, weights, num_heads, attention_mask, scale=math.sqrt(num_heads))
+
+
+@multi_head_attention.mistake(
+    "softmax taken twice", think="the weights lie between 0 and 1: how far apart can a second softmax put them?"
+)
+def multi_softmax_twice(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, weights, num_heads, attention_mask, softmax=lambda s, dim: s.softmax(dim).softmax(dim))
+
+
+@multi_head_attention.mistake(
+    "a softmax by hand that overflows: eˣ of the scores as they are",
+    think="in float32 e⁸⁹ is infinite: which number may you subtract from a whole row without changing its shares?",
+)
+def multi_exponentials_overflow(hidden, weights, num_heads, attention_mask=None):
+    def by_hand(scores, dim):
+        return scores.exp() / scores.exp().sum(dim, keepdim=True)
+
+    return _multi(hidden, weights, num_heads, attention_mask, softmax=by_hand)
 
 
 @multi_head_attention.mistake("a softmax over the query axis", think="whose shares sum to 1?")
@@ -568,6 +679,18 @@ def multi_masks_queries(hidden, weights, num_heads, attention_mask=None):
         hidden, weights, num_heads, attention_mask,
         hide=lambda scores, mask: scores.masked_fill(mask[:, None, :, None] == 0, -1e9),
     )  # fmt: skip
+
+
+@multi_head_attention.mistake(
+    "−inf in whole rows of the scores: the padding's own rows become NaN",
+    think="which shares has a row that is −∞ everywhere, and who is hidden: who looks, or what is seen?",
+)
+def multi_rows_of_infinity(hidden, weights, num_heads, attention_mask=None):
+    def hide(scores, mask):
+        real = mask[:, None, :, None] * mask[:, None, None, :]
+        return scores.masked_fill(real == 0, -math.inf)
+
+    return _multi(hidden, weights, num_heads, attention_mask, hide=hide)
 
 
 @multi_head_attention.mistake("the attention mask never used", think="who keeps padding out?")
@@ -658,17 +781,52 @@ def multi_weights_not_transposed(hidden, weights, num_heads, attention_mask=None
     return _multi(hidden, turned, num_heads, attention_mask)
 
 
+def _taken(weights, **sources):
+    """The weights, where each role named takes those of its source."""
+    return weights | {
+        f"{role}.{kind}": weights[f"{source}.{kind}"] for role, source in sources.items() for kind in ("weight", "bias")
+    }
+
+
 @multi_head_attention.mistake("query and key swapped", think="whose question does row i answer?")
 def multi_swapped(hidden, weights, num_heads, attention_mask=None):
-    swapped = weights | {f"{a}.{kind}": weights[f"{b}.{kind}"]
-                         for a, b in (("query", "key"), ("key", "query")) for kind in ("weight", "bias")}  # fmt: skip
-    return _multi(hidden, swapped, num_heads, attention_mask)
+    return _multi(hidden, _taken(weights, query="key", key="query"), num_heads, attention_mask)
 
 
 @multi_head_attention.mistake("one projection for query and key", think="how many weights are there, and what for?")
 def multi_shared_projection(hidden, weights, num_heads, attention_mask=None):
-    shared = weights | {f"key.{kind}": weights[f"query.{kind}"] for kind in ("weight", "bias")}
-    return _multi(hidden, shared, num_heads, attention_mask)
+    return _multi(hidden, _taken(weights, key="query"), num_heads, attention_mask)
+
+
+@multi_head_attention.mistake("the key's projection for the query too", think="which weights ask, and which answer?")
+def multi_query_from_key(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, _taken(weights, query="key"), num_heads, attention_mask)
+
+
+@multi_head_attention.mistake(
+    "values made with the key's projection", think="is what a token is found by also what it hands over?"
+)
+def multi_value_from_key(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, _taken(weights, value="key"), num_heads, attention_mask)
+
+
+@multi_head_attention.mistake(
+    "values made with the query's projection", think="is what a token asks for also what it hands over?"
+)
+def multi_value_from_query(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, _taken(weights, value="query"), num_heads, attention_mask)
+
+
+@multi_head_attention.mistake("key and value swapped", think="which of the two is compared, and which is summed?")
+def multi_key_and_value_swapped(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, _taken(weights, key="value", value="key"), num_heads, attention_mask)
+
+
+@multi_head_attention.mistake(
+    "one projection for query, key and value", think="how many weights are there, and what for?"
+)
+def multi_one_projection(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, _taken(weights, key="query", value="query"), num_heads, attention_mask)
 
 
 @multi_head_attention.mistake("hidden states used as values, not projected", think="what is value.weight for?")
@@ -676,6 +834,21 @@ def multi_values_not_projected(hidden, weights, num_heads, attention_mask=None):
     eye = torch.eye(hidden.size(2), dtype=hidden.dtype, device=hidden.device)
     plain = weights | {"value.weight": eye, "value.bias": torch.zeros_like(weights["value.bias"])}
     return _multi(hidden, plain, num_heads, attention_mask)
+
+
+@multi_head_attention.mistake(
+    "squeeze(0): one text alone loses its batch axis", think="which shape has a batch of one text?"
+)
+def multi_squeezed(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, weights, num_heads, attention_mask).squeeze(0)
+
+
+@multi_head_attention.mistake(
+    "squeeze(): one text alone loses its batch axis, and one token its own",
+    think="which shape have two texts of one token?",
+)
+def multi_squeezed_everywhere(hidden, weights, num_heads, attention_mask=None):
+    return _multi(hidden, weights, num_heads, attention_mask).squeeze()
 
 
 @multi_head_attention.mistake(

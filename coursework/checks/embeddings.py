@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from coursework.checks import embeddings_rewards
-from coursework.checks.engine import Answer, Call, Case, Exercise, Inputs, Part
+from coursework.checks.engine import Answer, Call, Case, Exercise, Inputs, Part, compare
 
 LESSON = "02_embeddings"
 LONGEST = 512  # BERT has 512 position vectors (Devlin et al. 2019, appendix A.2)
@@ -42,9 +42,13 @@ def _(new: Inputs):
 
     quiet = new.normal(4, 7, scale=1e-6)  # variance about 1e-12, as much as eps
     quiet[2] = 0.0  # variance 0
-    says = "where a token's features hardly differ the result is off by {off}"
-    yield Case("eps", (Call((quiet, *plain)),), says)
+    yield Case("eps", (Call((quiet, *plain)),), holds=lambda a: _adds_eps(a.value, quiet, 1e-12))
     yield Case("eps", (Call((tokens[0], *plain), {"eps": 0.5}),), "with eps=0.5 the result is off by {off}")
+
+    noise, far = new.normal(16, 7), 0.1 * torch.finfo(new.dtype).eps ** -0.5  # 290 in float32
+    distant = far + noise / noise.std(-1, keepdim=True)
+    # random: rounding leaves other digits in each wording and on each machine
+    yield Case("spread", (Call((distant, *plain)),), holds=lambda a: _keeps_digits(a.value, distant), random=True)
 
     for shape in ((2, 5, 7), (6, 11), (2, 3, 4, 5)):  # any number of axes before the last
         x, weight, bias = new.normal(*shape), new.normal(shape[-1], mean=1.5), new.normal(shape[-1], scale=2.0)
@@ -73,6 +77,34 @@ def _has_spread_1(value: torch.Tensor) -> str | None:
     if abs(low - 1) < 1e-4 and abs(high - 1) < 1e-4:
         return None
     return f"a token's features should have standard deviation 1; yours have {low:.3g} … {high:.3g}"
+
+
+def _adds_eps(value: torch.Tensor, x: torch.Tensor, eps: float) -> str | None:
+    """`x`: tokens with a variance about as large as eps, one of them with a variance of 0."""
+    value, x = value.double(), x.double()
+    centred, variance = x - x.mean(-1, keepdim=True), x.var(-1, correction=0, keepdim=True)
+    difference = compare(value, centred / torch.sqrt(variance + eps))
+    if difference is None:
+        return None
+    real = variance[:, 0] > 0
+    acts = ((centred / value) ** 2 - variance)[real]  # what stands beside the variance under the root
+    mean = float(acts.mean())
+    if bool((acts > 0).all()) and float(acts.max() - acts.min()) < 0.05 * mean and not 0.5 < mean / eps < 1.5:
+        return f"eps acts as {mean:.1g} although nobody asked for another than {eps:.0e}"
+    return f"where a token's features hardly differ the result {difference.text}"
+
+
+def _keeps_digits(value: torch.Tensor, x: torch.Tensor) -> str | None:
+    """`x`: tokens whose mean is so large that √eps of it is no longer small beside their spread.
+
+    Squares of distances lose a fraction of 1e-4 there at most, in float32; differences of squares 1e-2 at least.
+    """
+    centred = x.double() - x.double().mean(-1, keepdim=True)
+    off = float((value.double() - centred / centred.std(-1, correction=0, keepdim=True)).abs().max())
+    if off < 2e-3:
+        return None
+    mean = float(x.mean())
+    return f"where a token's mean is large beside its spread ({mean:.0f} to 1) the result is off by {off:.2g}"
 
 
 @layer_norm.reward
@@ -119,6 +151,7 @@ def _(new: Inputs):
     a, b, c = words(4), words(6), words(5)
     # a pair and a single text, each with room to spare and without; 512 is still allowed
     rows = [(a, b, 17), (a, b, 13), (c, None, 11), (c, None, 7), (b, a, LONGEST)]
+    rows += [([*words(2), pad_id, *words(1)], [*words(1), pad_id], 11)]  # pad_id among the words
     wanted = [_build_inputs(x, y, max_length=n, **special) for x, y, n in rows]
     for part, field, padding in (
         ("special tokens", "input_ids", False),
@@ -130,6 +163,8 @@ def _(new: Inputs):
         for row, want in zip(rows, wanted, strict=True):
             judge = _Row(field, want, names if field == "input_ids" else {}, padding)
             yield Case(part, (call(*row),), holds=judge)
+    want = _build_inputs(a, [], max_length=9, **special)  # no words are a text too
+    yield Case("special tokens", (call(a, [], 9),), holds=_Row("input_ids", want, names, None))
     for x, y, most in ((a, b, 12), (c, None, 6), (words(511), None, 600), (a, b, LONGEST + 1)):
         total = len(x) + (2 if y is None else len(y) + 3)
         says = f"{total} tokens and max_length={most} give no ValueError"
@@ -160,6 +195,12 @@ def _(function):
     embeddings_rewards.a_real_pair(function)
 
 
+@build_inputs.canonical
+def _(value):
+    """An error that is returned is worded by everybody in his own way."""
+    return {"other": value["other"]} if isinstance(value, dict) and set(value) == {"other", "text"} else value
+
+
 # ---------------------------------------------------------------- 02.3 pad a batch
 
 pad_batch = Exercise(
@@ -184,7 +225,8 @@ def _pad_batch(rows, pad_id):
 
 @pad_batch.cases
 def _(new: Inputs):
-    # The longest row is neither the first nor the last; pad_id also occurs as a real token.
+    # The longest row is neither the first nor the last; pad_id also occurs as a real token, in the first row at its
+    # end (GPT-2's texts end in the token that is its padding too).
     for lengths, first in (((5, 9, 7), (3, 5, 7)), ((6, 4, 11, 8), (6, 2, 6, 5))):
         pad_id = new.random.randrange(2, 9)
         rows = []
@@ -192,6 +234,7 @@ def _(new: Inputs):
             ids = [new.random.randrange(10, 99) for _ in range(length)]
             ids[new.random.randrange(1, length - 1)] = pad_id
             rows.append({"input_ids": ids, "token_type_ids": [0] * a + [1] * (length - a)})
+        rows[0]["input_ids"][-1] = pad_id
         want = _pad_batch(rows, pad_id)
         for part, field, padding in (
             ("ids", "input_ids", False),
@@ -201,6 +244,7 @@ def _(new: Inputs):
             ("attention mask", "attention_mask", None),
         ):
             yield Case(part, (Call((rows, pad_id)),), holds=_Rows(field, want, padding))
+    yield Case("ids", (Call((rows[:1], pad_id)),), holds=_Rows("input_ids", _pad_batch(rows[:1], pad_id), None))
 
 
 class _Rows:
@@ -288,6 +332,8 @@ def _(new: Inputs):
     yield Case("position", (Call((ids, types, weights | {"segment": nothing["segment"]})),), says)
     yield Case("segment", (Call((ids, types, weights)),), "the result is off by {off}: the segment's part is wrong")
 
+    says = "with one text in the batch the result is off by {off}"
+    yield Case("word", (Call((ids[:1], types[:1], weights)),), says)
     ids, types, weights = question(2, 6, 11)
     yield Case("segment", (Call((ids, types, weights)),), "the result is off by {off}: the segment's part is wrong")
     empty = {name: torch.zeros_like(weights[name]) for name in ("word", "position", "segment")}
@@ -332,12 +378,12 @@ def _drops_a_quarter(got: torch.Tensor, want: torch.Tensor) -> str | None:
     share = float(dropped.double().mean())
     if share == 0:
         return "in training nothing is dropped"
+    shared = {"features of a token": (2,), "tokens of the batch": (0, 1), "tokens of a text": (1,), "texts": (0,)}
+    for what, axes in shared.items():
+        if share < 1 and bool((dropped.all(axes) | ~dropped.any(axes)).all()):
+            return f"all {what} share one draw of dropout: each number has its own"
     if not 0.11 < share < 0.39:
         return f"dropout_p = 0.25 sets a share of {share:.2f} to 0"
-    rows = dropped.flatten(0, 1)
-    for pattern, what in ((rows, "token"), (rows.T, "feature")):
-        if bool((pattern.all(1) | ~pattern.any(1)).all()):
-            return f"dropout takes a whole {what} or leaves it whole: each number has its own draw"
     if float((got - want)[~dropped].abs().max()) < 1e-3:
         return "what remains is not scaled up by 1 / (1 − dropout_p)"
     if float((got - want / 0.75)[~dropped].abs().max()) > 1e-3:

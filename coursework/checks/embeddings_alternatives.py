@@ -18,13 +18,6 @@ def var_mean_and_rsqrt(x, weight, bias, eps=1e-12):
 
 
 @layer_norm.alternative
-def mean_of_squares(x, weight, bias, eps=1e-12):
-    mean = x.mean(-1, keepdim=True)
-    variance = (x * x).mean(-1, keepdim=True) - mean * mean
-    return (x - mean) / (variance + eps).sqrt() * weight + bias
-
-
-@layer_norm.alternative
 def matrix_that_centres(x, weight, bias, eps=1e-12):
     width = x.size(-1)
     centre = torch.eye(width, dtype=x.dtype, device=x.device) - 1 / width

@@ -632,7 +632,7 @@ def _gap(a: Answer, b: Answer) -> float:
     if (a.error is None) != (b.error is None) or a.changed != b.changed:
         return math.inf
     if a.error and b.error:
-        own = all((error["line"] or "").startswith("raise ") for error in (a.error, b.error))
+        own = all(re.search(r"(^|: *)raise ", error["line"] or "") for error in (a.error, b.error))
         told = [(error["type"], _gist(error["message"], own)) for error in (a.error, b.error)]
         return 0.0 if told[0] == told[1] else math.inf
     return max(_value_gap(a.value, b.value), _gradient_gap(a.grads, b.grads))

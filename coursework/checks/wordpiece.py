@@ -96,6 +96,7 @@ def _(new: Inputs):
     joined = f"{a}fé {b}ïve fac{c.lower()}ade\u0327, o\u0302{d.lower()} ångström{e}"
     yield case("accents", joined)
     yield case("accents", f"{a}ø strasse{b}ß x² ½{c.lower()} ﬁ{d} мой")
+    yield case("accents", f"{b} 한국 {c}")  # letters that NFD takes apart, with no accent among the parts
     yield case("accents", f"{a}fé {b}ïve, Ångström", lower=False)
     first, second, third = new.random.sample(SPECIAL, 3)
     yield case("special tokens", f"{a} {first} {b} {second}")
@@ -161,10 +162,10 @@ def _(value):
 
 
 def _splits(new: Inputs, letters: list[str], words: int, count) -> dict[tuple[str, ...], int]:
-    """Words of 1 to 5 pieces, each with how often it occurs; pieces recur, and one follows itself."""
+    """Words of 1 to 5 pieces, each with how often it occurs; pieces recur, and one follows itself, twice."""
     starts, inner = letters[:3], ["##" + c for c in letters[1:]]
     doubled = new.random.choice(inner)
-    splits = {(starts[0], doubled, doubled, inner[0]): count(), (starts[2],): count()}
+    splits = {(starts[0], doubled, doubled, doubled, inner[0]): count(), (starts[2],): count()}
     while len(splits) < words:
         pieces = (new.random.choice(starts), *new.random.choices(inner, k=new.random.randrange(1, 5)))
         splits[pieces] = count()
@@ -312,6 +313,8 @@ def _(new: Inputs):
     starting = _corpus(new, 1, 7, _starts_word)
     inside = [_corpus(new, 1, 8, _inside_word) for _ in range(2)]
     yield case("characters", starting, 0)
+    alone = next(letter for letter in string.ascii_lowercase if letter not in "".join(starting))
+    yield case("characters", starting | {alone: 2}, 0)
     for part in ("first merge", "new piece"):
         for counts in (starting, *inside):
             yield case(part, counts, 1)
@@ -324,6 +327,11 @@ def _(new: Inputs):
     order.insert(first, ordered[0])
     rest = {letters[10] + letters[11]: often + 5}
     yield case("ties", {word: often for word in order} | rest, 3)
+
+    # Once su is merged, three pairs score the same. s ##v comes first, not what makes the first or the longest piece.
+    p, q, s, t = sorted(_letters(new, 4))
+    for u, v in ((p, q), (q, p)):
+        yield case("ties", {s + u + v: often, s + v: often, t + v: often}, 2)
 
     for merges in (4, 6):
         unlike = ("scores_from_the_start", "replaced_as_text", "words_not_merged")
@@ -533,12 +541,14 @@ def _(new: Inputs):
     yield case("words", a, b, c)
     yield case("words", a, "'", d, b, ",", c, ".")
     yield case("words", "#", a, "5", "#", b)
+    yield case("words", a, "[", c, "]", b)
     yield case("continuations", a, "##" + b, c, "##" + d, "##" + e, f)
     yield case("continuations", d, "##" + d, "##" + d, a, ".")
     yield case("continuations", c, "##" + a)
     yield case("continuations", e, "###", "##" + b, f)
     yield case("special tokens", "[CLS]", a, "##" + b, "[SEP]", c, e, "[SEP]", "[PAD]", "[PAD]")
     yield case("special tokens", "[CLS]", a, "[MASK]", b, "[UNK]", ".", "[SEP]")
+    yield case("special tokens", "[CLS]", a, "[SEP]", "##" + b, "[SEP]")
     yield case("the beginning", "##" + a, "##" + b, c)
     yield case("the beginning", "[CLS]", "##" + c, d, "[SEP]")
     yield case("the beginning", "[CLS]", "[SEP]", "[PAD]")
@@ -600,6 +610,7 @@ def _(new: Inputs):
     # one long and one short; both long, with an even and an odd room; an empty text; no room at all
     odd = [((few + 9, few + 6), 14), ((few + 5, few + 5), 12), ((few + 3, few + 8), 12), ((few + 8, few + 3), 13)]
     sizes = [((few + 9, 3), few + 8), ((2, few + 8), few + 7), *odd, ((few + 7, 0), few + 4), ((few, few + 2), 3)]
+    sizes.append(((few + 1, few), 4))
     for part in ("how many", "which text", "which end"):
         for pair, most in sizes:
             yield case(part, pair, most)

@@ -203,6 +203,39 @@ def only_decomposed(text, lower=True):
     return _split(text, lower, small=lambda part: unicodedata.normalize("NFD", part.lower()))
 
 
+@split_words.mistake("every mark (M…) removed, not Mn alone", think="which vowel of Hindi is of category Mc?")
+def all_marks_removed(text, lower=True):
+    def small(part):
+        return "".join(c for c in unicodedata.normalize("NFD", part.lower()) if unicodedata.category(c)[0] != "M")
+
+    return _split(text, lower, small=small)
+
+
+@split_words.mistake("letters put together again (NFC) at the end", think="in which form does the task leave a text?")
+def composed_again(text, lower=True):
+    return _split(text, lower, small=lambda part: unicodedata.normalize("NFC", _small(part)))
+
+
+@split_words.mistake("all letters of category Lo split, not only Chinese ones", think="which range does the text give?")
+def other_letters_split(text, lower=True):
+    return _split(text, lower, alone=lambda c: _is_mark(c) or unicodedata.category(c) == "Lo")
+
+
+@split_words.mistake("the apostrophe kept in words", think="is ' punctuation by its category?")
+def apostrophe_kept(text, lower=True):
+    return _split(text, lower, alone=lambda c: c != "'" and (_is_mark(c) or _is_chinese(c)))
+
+
+@split_words.mistake("apostrophe and hyphen kept in words", think="are ' and - punctuation by their category?")
+def hyphen_kept(text, lower=True):
+    return _split(text, lower, alone=lambda c: c not in "'-" and (_is_mark(c) or _is_chinese(c)))
+
+
+@split_words.mistake("special tokens thrown away", think="how will the model see the blank?")
+def special_dropped(text, lower=True):
+    return [word for word in _split(text, lower) if word not in SPECIAL]
+
+
 @split_words.mistake("NFKD instead of NFD", think="what becomes of ² and of ½?")
 def compatibility_form(text, lower=True):
     return _split(text, lower, small=lambda part: _no_accents(part.lower(), "NFKD"))
@@ -397,6 +430,44 @@ def once_a_word(splits):
     return _ratio(single, together)
 
 
+@pair_scores.mistake("a piece counted once a word, however often it stands there", think="how many e has eel?")
+def pieces_once_a_word(splits):
+    single, together = Counter(), _counts(splits)[1]
+    for pieces, n in splits.items():
+        single.update(dict.fromkeys(pieces, n))
+    return _ratio(single, together)
+
+
+@pair_scores.mistake("a pair counted once a word, however often it stands there", think="how many ee has eee?")
+def pairs_once_a_word(splits):
+    single, together = _counts(splits)[0], Counter()
+    for pieces, n in splits.items():
+        together.update(dict.fromkeys(pairwise(pieces), n))
+    return _ratio(single, together)
+
+
+@pair_scores.mistake("words of a single piece skipped", think="does a piece that stands alone not occur?")
+def short_words_skipped(splits):
+    return _ratio(*_counts({pieces: n for pieces, n in splits.items() if len(pieces) > 1}))
+
+
+@pair_scores.mistake("divided by the root of count(a) · count(b)", think="is there a root in the formula?")
+def root_of_the_product(splits):
+    single, together = _counts(splits)
+    return {(a, b): n / math.sqrt(single[a] * single[b]) for (a, b), n in together.items()}
+
+
+@pair_scores.mistake("// instead of /: whole numbers", think="what is 4 // 20?")
+def whole_numbers(splits):
+    single, together = _counts(splits)
+    return {(a, b): float(n // (single[a] * single[b])) for (a, b), n in together.items()}
+
+
+@pair_scores.mistake("the fraction upside down", think="should a pair that occurs often score high or low?")
+def upside_down(splits):
+    return {pair: 1 / score for pair, score in _ratio(*_counts(splits)).items()}
+
+
 @pair_scores.mistake("pairs across the border of two words", think="may a piece reach from one word into the next?")
 def across_words(splits):
     single, together = _counts(splits)
@@ -521,6 +592,32 @@ def no_characters(word_counts, num_merges):
     return _learn(word_counts, num_merges)[len(_learn(word_counts, 0)) :]
 
 
+@train.mistake("words of one letter skipped", think="how would such a word be spelled?")
+def short_words_not_read(word_counts, num_merges):
+    return _learn({word: n for word, n in word_counts.items() if len(word) > 1}, num_merges)
+
+
+@train.mistake("the special tokens in front", think="what does the exercise list first?")
+def special_tokens_first(word_counts, num_merges):
+    return [*SPECIAL, *_learn(word_counts, num_merges)]
+
+
+@train.mistake("a character entered each time it occurs", think="how often may a piece stand in a vocabulary?")
+def characters_repeated(word_counts, num_merges):
+    characters = [piece for word in word_counts for piece in _characters(word)]
+    return characters + _learn(word_counts, num_merges)[len(_learn(word_counts, 0)) :]
+
+
+@train.mistake("divided by count(a) only", think="which two counts stand below the line?")
+def divided_by_the_first(word_counts, num_merges):
+    return _learn(word_counts, num_merges, score=lambda single, together, pair: together[pair] / single[pair[0]])
+
+
+@train.mistake("divided by count(a) + count(b)", think="a product or a sum?")
+def divided_by_both_added(word_counts, num_merges):
+    return _learn(word_counts, num_merges, score=lambda s, t, pair: t[pair] / (s[pair[0]] + s[pair[1]]))
+
+
 @train.mistake("the merges first, then the characters", think="in which order does the exercise list them?")
 def characters_last(word_counts, num_merges):
     count, vocabulary = len(_learn(word_counts, 0)), _learn(word_counts, num_merges)
@@ -550,6 +647,24 @@ def last_in_the_dictionary(word_counts, num_merges):
 )
 def last_in_the_alphabet(word_counts, num_merges):
     return _learn(word_counts, num_merges, choose=lambda score, pairs: max(pairs, key=lambda p: (score(p), p)))
+
+
+@train.mistake(
+    "ties broken by the new piece in the alphabet, not by the pair", think="which comes first: (s, ##e) or (sa, ##d)?"
+)
+def first_new_piece(word_counts, num_merges):
+    def choose(score, pairs):
+        return min(pairs, key=lambda pair: (-score(pair), pair[0] + pair[1].removeprefix("##")))
+
+    return _learn(word_counts, num_merges, choose=choose)
+
+
+@train.mistake("ties broken by the longest piece", think="what does the exercise say of pairs that score the same?")
+def longest_new_piece(word_counts, num_merges):
+    def choose(score, pairs):
+        return min(pairs, key=lambda pair: (-score(pair), -len(pair[0] + pair[1]), pair))
+
+    return _learn(word_counts, num_merges, choose=choose)
 
 
 @train.mistake(
@@ -783,6 +898,44 @@ def nothing_for_unknown(word, vocab, max_chars=100):
     return [] if pieces == ["[UNK]"] else pieces
 
 
+@encode_word.mistake("the text [UNK] instead of a list that holds it", think="what does the caller loop over?")
+def unknown_as_text(word, vocab, max_chars=100):
+    pieces = _right(word, vocab) if len(word) <= max_chars else ["[UNK]"]
+    return "[UNK]" if pieces == ["[UNK]"] else pieces
+
+
+@encode_word.mistake("an unknown word returned as it is", think="which id has a word that is not in the vocabulary?")
+def unknown_as_it_is(word, vocab, max_chars=100):
+    pieces = _right(word, vocab) if len(word) <= max_chars else ["[UNK]"]
+    return [word] if pieces == ["[UNK]"] else pieces
+
+
+@encode_word.mistake("ids instead of pieces", think="what does the exercise return: pieces or their numbers?")
+def ids_returned(word, vocab, max_chars=100):
+    return [vocab[piece] for piece in (_right(word, vocab) if len(word) <= max_chars else ["[UNK]"])]
+
+
+@encode_word.mistake("single characters never tried", think="where does range(len(word), start + 1, -1) stop?")
+def no_single_characters(word, vocab, max_chars=100):
+    def find(start):
+        return max((end for end in _known(word, vocab, start) if end > start + 1), default=None)
+
+    return ["[UNK]"] if len(word) > max_chars else _walk(word, vocab, find) or ["[UNK]"]
+
+
+@encode_word.mistake("the last character never part of a piece", think="where does range(len(word) - 1, …) begin?")
+def never_to_the_end(word, vocab, max_chars=100):
+    def find(start):
+        return max((end for end in _known(word, vocab, start) if end < len(word)), default=None)
+
+    return ["[UNK]"] if len(word) > max_chars else _walk(word, vocab, find) or ["[UNK]"]
+
+
+@encode_word.mistake("nothing for a word that is too long", think="what stands in its place?")
+def nothing_for_too_long(word, vocab, max_chars=100):
+    return [] if len(word) > max_chars else _right(word, vocab)
+
+
 @encode_word.mistake("max_chars ignored", think="what is done with a word of a thousand letters?")
 def no_ceiling(word, vocab, max_chars=100):
     return _right(word, vocab)
@@ -915,6 +1068,69 @@ def glued_then_left_out(pieces):
 @decode.mistake("pieces glued, but ## left in the words", think="what is ## for, once the piece is in its place?")
 def glued_with_marks(pieces):
     return " ".join(piece for piece in pieces if piece not in LEFT_OUT).replace(" ##", "##")
+
+
+@decode.mistake(
+    "special tokens removed from the joined text: the spaces around them stay", think="how many spaces are left?"
+)
+def spaces_of_special_left(pieces):
+    text = " ".join(pieces).replace(" ##", "")
+    for token in LEFT_OUT:
+        text = text.replace(token, "")
+    return text.strip()
+
+
+@decode.mistake("the first and the last piece left out, whatever they are", think="has every row a [CLS]?")
+def first_and_last_left_out(pieces):
+    return " ".join(pieces[1:-1]).replace(" ##", "")
+
+
+@decode.mistake(
+    '`piece in "[CLS][SEP][PAD]"`, which looks for a part of a text, and finds “[” and “]” there',
+    think="what does `in` ask of a string, and what of a list?",
+)
+def part_of_a_text(pieces):
+    return " ".join(piece for piece in pieces if piece not in "[CLS][SEP][PAD]").replace(" ##", "")
+
+
+@decode.mistake("everything left out that begins with “[”", think="what of [MASK], and of a bracket in the text?")
+def brackets_left_out(pieces):
+    return " ".join(piece for piece in pieces if not piece.startswith("[")).replace(" ##", "")
+
+
+@decode.mistake(
+    "a continuation after [SEP] not glued", think="what stands before it once [CLS], [SEP] and [PAD] are left out?"
+)
+def special_ends_a_word(pieces):
+    words, fresh = [], True
+    for piece in pieces:
+        if piece in LEFT_OUT:
+            fresh = True
+            continue
+        if piece.startswith("##") and not fresh:
+            words[-1] += piece[2:]
+        else:
+            words.append(piece)
+        fresh = False
+    return " ".join(words)
+
+
+@decode.mistake("all after the first [SEP] lost", think="how many texts has a pair?")
+def stops_at_sep(pieces):
+    return _joined(pieces[: pieces.index("[SEP]")] if "[SEP]" in pieces else pieces)
+
+
+@decode.mistake("a continuation at the beginning glued to a word that is not there", think="what is [][-1]?")
+def glued_to_nothing(pieces):
+    words = []
+    for piece in pieces:
+        if piece in LEFT_OUT:
+            continue
+        if piece.startswith("##"):
+            words[-1] += piece[2:]
+        else:
+            words.append(piece)
+    return " ".join(words)
 
 
 @decode.mistake("everything in one word", think="which pieces begin a new word?")
@@ -1136,6 +1352,46 @@ def in_place(a, b, max_length):
 def minus_zero(a, b, max_length):
     x, y = _shortened(a, b, max_length - 3)
     return a[: -(len(a) - len(x))], b[: -(len(b) - len(y))]
+
+
+@truncate_pair.mistake(
+    "no check of the room: the loop runs until there is nothing to take off", think="what does [].pop() say?"
+)
+def pops_from_nothing(a, b, max_length):
+    a, b = list(a), list(b)
+    while len(a) + len(b) > max_length - 3:
+        (a if len(a) > len(b) else b).pop()
+    return a, b
+
+
+@truncate_pair.mistake(
+    "an assert where a ValueError is asked", think="what is left of an assert when Python runs with -O?"
+)
+def asserts_the_room(a, b, max_length):
+    assert max_length >= 3, "no room"
+    return _shortened(a, b, max_length - 3)
+
+
+@truncate_pair.mistake("an error instead of a shorter pair", think="which rows are too long for good?")
+def error_instead_of_cutting(a, b, max_length):
+    if len(a) + len(b) + 3 > max_length:
+        raise ValueError("too long")
+    return a, b
+
+
+@truncate_pair.mistake("room asked for a token of each text", think="may a row hold three special tokens alone?")
+def error_below_five(a, b, max_length):
+    if max_length < 5:
+        raise ValueError("no room")
+    return _shortened(a, b, max_length - 3)
+
+
+@truncate_pair.mistake(
+    "the longer text found once and not again", think="which one is longer after it has lost five tokens?"
+)
+def longer_found_once(a, b, max_length):
+    longer = len(a) > len(b)
+    return _shortened(a, b, max_length - 3, lambda a, b: longer)
 
 
 @truncate_pair.mistake("no error where not even the special tokens fit", think="what is a list's slice [:-1]?")

@@ -233,6 +233,32 @@ def test_an_error_inside_pythons_own_modules_is_told_with_the_students_line():
     assert ask(fails, torch.zeros(2))["error"]["line"] == "return random.randint(1, 0)  # my line"
 
 
+def test_a_derived_error_is_told_as_what_it_derives_from():
+    class TooLong(ValueError):
+        pass
+
+    def refuses(x):
+        raise TooLong("shorten it")
+
+    assert ask(refuses, 1)["error"] == {
+        "type": "ValueError",
+        "message": "shorten it",
+        "line": 'raise TooLong("shorten it")',
+    }
+    assert ask(json.loads, "{")["error"]["type"] == "ValueError"  # JSONDecodeError
+    assert ask(lambda x: {}[x], 1)["error"]["type"] == "KeyError"
+
+    class ValueErrorOfMyOwn(Exception):
+        pass
+
+    ValueErrorOfMyOwn.__name__ = "ValueError"  # another class of that name is another error
+
+    def pretends(x):
+        raise ValueErrorOfMyOwn
+
+    assert ask(pretends, 1)["error"]["type"] == "Exception"
+
+
 def test_errors_carry_the_students_own_line():
     def fails(x):
         return x @ torch.ones(7, 7)  # the line

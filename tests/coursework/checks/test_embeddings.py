@@ -29,7 +29,8 @@ def _said_of_dropout(function, seeds):
 
 
 RIGHT = [unit.embeddings._reference, *(variant.function for variant in unit.embeddings.alternatives.values())]
-CHANCY = ("dropout_not_scaled", "whole_tokens_dropped", "keeps_dropout_p", "no_dropout")
+CHANCY = ("dropout_not_scaled", "whole_tokens_dropped", "whole_features_dropped", "dropout_shared_by_tokens",
+          "dropout_shared_by_texts", "keeps_dropout_p", "no_dropout")  # fmt: skip
 
 
 @pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
@@ -64,6 +65,21 @@ def test_the_observed_share_is_in_the_message():
     assert "sets a share of 0.5 to 0" in verdict.what or "sets a share of 0.4" in verdict.what
 
 
+# ---------------------------------------------------------------- rounding
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_digits_are_lost_by_the_difference_of_squares_alone(dtype):
+    exercise = unit.layer_norm
+    lossy, right = exercise.mistakes["mean_of_squares"], exercise.alternatives.values()
+    for seed in QUICK:
+        (case,) = (case for case in exercise.questions(seed, dtype) if case.random)
+        for variant in (lossy, *right):
+            ((answer,),) = exercise.ask(run_variant(exercise.name, variant.function), [case])
+            assert bool(answer.value.isfinite().all())  # a NaN would be told in other words, and not be named
+            assert bool(case.holds(answer)) == (variant is lossy), (variant.name, seed)
+
+
 # ---------------------------------------------------------------- errors that are asked for
 
 
@@ -75,6 +91,19 @@ def test_the_message_of_a_right_error_is_the_students_own():
             raise ValueError("zu lang") from None
 
     assert _verdict(unit.build_inputs, with_other_words).passed
+
+
+def test_an_error_derived_from_the_right_one_is_right():
+    class TooLong(ValueError):
+        pass
+
+    def with_a_class_of_its_own(a, b=None, *, max_length, cls_id, sep_id, pad_id):
+        try:
+            return unit._build_inputs(a, b, max_length=max_length, cls_id=cls_id, sep_id=sep_id, pad_id=pad_id)
+        except ValueError as error:
+            raise TooLong(*error.args) from None
+
+    assert _verdict(unit.build_inputs, with_a_class_of_its_own).passed
 
 
 def test_an_error_of_another_kind_is_told_and_costs_its_part_only():

@@ -318,6 +318,7 @@ def test_errors_that_students_raise_are_alike_in_any_words():
         return Answer(error={"type": "ValueError", "message": message, "line": line})
 
     assert _gap(raised("bad stride", "raise ValueError(text)"), raised("stride 3", "raise ValueError(f'{x}')")) == 0
+    assert _gap(raised("bad stride", "raise ValueError(text)"), raised("3", "if s > n: raise ValueError(s)")) == 0
     assert _gap(raised("bad stride", "raise ValueError(text)"), raised("no 0 here", "x.index(0)")) == math.inf
 
 
