@@ -111,7 +111,7 @@ def first_layer_of_minilm(function: Callable, layer: FirstLayer) -> None:
     apart = (function(layer.hidden, layer.weights, layer.heads, mask) - layer.expected).abs().max().item()
     print("  What this made possible: the first step of a real BERT is now yours.")
     print(f"    “{SENTENCE}” through MiniLM's first attention, {layer.heads} heads, 384 wide:")
-    print(f"    your numbers and the model's differ by {apart:.0e} at most.")
+    print(f"    your numbers and the model's differ by {f'{apart:.0e} at most' if apart else 'nothing'}.")
 
 
 def a_sentence_under_the_mask(function: Callable) -> None:

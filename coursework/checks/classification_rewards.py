@@ -66,9 +66,8 @@ def the_same_head_as_before(classification_head: Callable, real: Course) -> None
     pooled = model.bert(**batch).pooler_output
     apart = (classification_head(pooled, model.nsp_weight, model.nsp_bias) - model(**batch).logits).abs().max().item()
     print("  What this made possible: any task with K answers. Next-sentence prediction was one of them all along:")
-    print(
-        f"    with its weights, your head and the course's BERT differ by {apart:.0e} at most, on {len(pooled)} pairs."
-    )
+    said = f"{apart:.0e} at most" if apart else "nothing"
+    print(f"    with its weights, your head and the course's BERT differ by {said}, on {len(pooled)} pairs.")
 
 
 class Reader(nn.Module):
