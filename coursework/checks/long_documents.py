@@ -78,6 +78,9 @@ def _(new: Inputs):
     kept = [cls_id, 5, 8, 9, 6, 5, sep_id]
     says = f"{again}, in which ids come again, max_length 7, head 2: expected {kept}"
     yield Case("end", (call,), holds=lambda a: None if _plain(a.value) == kept else says, loose=True)
+    whole, told = [cls_id, *again, sep_id], f"{again}, in which ids come again, fits: all of them are kept, in order"
+    call = Call((again, 12, 2, cls_id, sep_id))
+    yield Case("documents that fit", (call,), loose=True, holds=lambda a: None if _plain(a.value) == whole else told)
 
 
 class _Kept:
@@ -188,6 +191,12 @@ def _(new: Inputs):
     yield case("last window", 3 * room + 1, room, room)
     yield case("last window", room + 1, room, stride)
     yield case("last window", room + 4, room, 1)
+    yield case("last window", 4, 1, 1)
+    again, cls_id, sep_id = [5, 6, 7, 9, 8, 5, 9, 7, 9], *new.random.sample(range(100, 200), 2)
+    cuts = [[cls_id, *again[k : k + 4], sep_id] for k in (0, 3, 6)]
+    told = f"{again}, in which ids come again, max_length 6, stride 3: expected {cuts}"
+    call = Call((again, 6, 3, cls_id, sep_id))
+    yield Case("last window", (call,), holds=lambda a: None if _plain(a.value) == cuts else told, loose=True)
     for length in (room, room - 1, stride + 1, stride, 1, 0):
         yield case("documents that fit", length, room, stride)
     yield case("documents that fit", room, room, room)
@@ -238,7 +247,7 @@ class _Cuts:
 
     def _starts(self, got: list[list[int]]) -> str | None:
         for number, (mine, theirs) in enumerate(zip(got[:-1], self.want[:-1], strict=False)):
-            if mine[1] != theirs[1]:
+            if mine[1:2] != theirs[1:2]:
                 want = self._told([theirs])
                 return f"{self.where}: window {number} is {self._told([mine])}; expected {want}"
         return None
@@ -358,13 +367,13 @@ def _predict_documents(model, documents, how, batch):
 def _(value):
     """Two results in a list or a tuple; of how the model was asked only what judges."""
     if isinstance(value, dict) and "calls" in value:
-        return [sorted(value["calls"]), value["graph"]]
+        return [sorted(value["calls"]), value["graph"], value["as before"]]
     return list(value) if isinstance(value, (list, tuple)) else value
 
 
 def ask_for_documents(function, weights, documents, how, batch, about):
     """Let the student's function ask a small model -> its logits, its labels, or how the model was asked."""
-    calls = []
+    calls, enabled = [], torch.is_grad_enabled()
 
     class Model(torch.nn.Module):
         def __init__(self):
@@ -373,20 +382,24 @@ def ask_for_documents(function, weights, documents, how, batch, about):
                 self.register_parameter(name, torch.nn.Parameter(value.clone()))
 
         def forward(self, input_ids, attention_mask):  # (W, S), (W, S) of 1 and 0 -> (W, K)
-            calls.append([input_ids.size(0), torch.is_grad_enabled()])
             input_ids, attention_mask = input_ids.to(self.table.device), attention_mask.to(self.table.device)
+            filled = bool(input_ids[attention_mask == 0].any())  # with other ids than 0
+            calls.append([input_ids.size(0), torch.is_grad_enabled(), filled])
             real = attention_mask[:, :, None].to(self.table.dtype)
             x = (self.table[input_ids] + self.position[: input_ids.size(1)]) * real  # (W, S, D)
             x = torch.tanh(x.sum(1) / real.sum(1))
             return x @ self.weight.T + self.bias
 
-    found = function(Model().eval(), documents, how, batch)
+    model = Model().eval()
+    found = function(model, documents, how, batch)
     if not isinstance(found, (tuple, list)) or len(found) != 2:
         raise ValueError("return two things: the logits (B, K) and the labels (B,)")
     logits, labels = found
     if about == "calls":
-        return {"calls": calls, "graph": bool(logits.requires_grad)}
-    return labels if about == "labels" else logits.detach()
+        graph = bool(getattr(logits, "requires_grad", False))
+        before = [torch.is_grad_enabled() == enabled, all(weight.requires_grad for weight in model.parameters())]
+        return {"calls": calls, "graph": graph, "as before": before}
+    return labels if about == "labels" else logits
 
 
 @predict_documents.cases
@@ -412,6 +425,7 @@ def _(new: Inputs):
     says = "windows of {} tokens: the logits are off by {{off}}"
     for sizes in ((8, 3, 5), (2, 9, 4)):
         yield Case("padding", (ask([cuts([size]) for size in sizes], "mean", 3),), says.format(list(sizes)))
+    yield Case("padding", (ask([cuts([8]), cuts([3])], "mean", 3, "calls"),), holds=_filled_with_0, loose=True)
     # Documents of several windows, all but the last of a document full
     many = [cuts([8, 8, 8, 3]), cuts([5]), cuts([8, 8, 2]), cuts([8, 8, 8, 8, 8, 4]), cuts([8, 6])]
     counts = [len(document) for document in many]
@@ -420,7 +434,7 @@ def _(new: Inputs):
             says = f"documents of {counts} windows, how={how!r}, batches of {batch}: the logits are off by {{off}}"
             yield Case(how, (ask(many, how, batch),), says)
     for one in ([cuts([7])], [cuts([8, 8, 5])]):
-        part, says = "one window each" if len(one[0]) == 1 else "mean", f"a single document, of {len(one[0])} windows: "
+        part, says = "one window each" if len(one[0]) == 1 else "mean", "a single document: "
         yield Case(part, (ask(one, "mean", 4),), says + "the logits are off by {off}")
         yield Case(part, (ask(one, "mean", 4, "labels"),), says + "its label is another")
     outvoted = [_outvoted(weights, lambda: cuts([8, 8, 8, 8, 3]), votes=k < 3) for k in range(5)]
@@ -453,8 +467,13 @@ def _outvoted(weights: dict[str, torch.Tensor], draw: Callable[[], list], votes:
     raise AssertionError("no such document found")
 
 
+def _filled_with_0(answer: Answer) -> str | None:
+    filled = any(filled for _, _, filled in answer.value["calls"])
+    return "where the mask is 0, the model is given other ids than 0" if filled else None
+
+
 def _asked(answer: Answer, counts: list[int], batch: int) -> str | None:
-    sizes, windows = [size for size, _ in answer.value["calls"]], sum(counts)
+    sizes, windows = [size for size, _, _ in answer.value["calls"]], sum(counts)
     told = f"{len(counts)} documents of {counts} windows, batch {batch}"
     if sum(sizes) != windows:
         return f"{told}: the model is asked about {sum(sizes)} windows, expected {windows}"
@@ -467,8 +486,13 @@ def _asked(answer: Answer, counts: list[int], batch: int) -> str | None:
 
 
 def _no_graph(answer: Answer) -> str | None:
-    if answer.value["graph"] or any(enabled for _, enabled in answer.value["calls"]):
+    switched_back, still_learns = answer.value["as before"]
+    if not still_learns:
+        return "the model's parameters are frozen afterwards (requires_grad is False): it can learn no more"
+    if answer.value["graph"] or any(enabled for _, enabled, _ in answer.value["calls"]):
         return "the model is asked with gradients switched on: of each window it keeps everything for a way back"
+    if not switched_back:
+        return "gradients stay switched off afterwards: whatever is trained next learns nothing"
     return None
 
 

@@ -1,5 +1,6 @@
 """Right answers of unit 09 that differ in structure: each must get full marks."""
 
+import collections
 import itertools
 
 import torch
@@ -41,6 +42,23 @@ def piece_by_piece_from_both_ends(pieces, max_length, head, cls_id, sep_id):
     while len(front) + len(back) < min(room, len(pieces)):
         back.insert(0, pieces[-1 - len(back)])
     return [cls_id, *front, *back, sep_id]
+
+
+@head_tail.alternative
+def a_copy_popped_in_the_middle(pieces, max_length, head, cls_id, sep_id):
+    kept = list(pieces)
+    while len(kept) > max_length - 2:
+        kept.pop(head)
+    kept.insert(0, cls_id)
+    kept.append(sep_id)
+    return kept
+
+
+@head_tail.alternative
+def a_queue_of_the_last(pieces, max_length, head, cls_id, sep_id):
+    if len(pieces) <= max_length - 2:
+        return cls_id, *pieces, sep_id
+    return cls_id, *pieces[:head], *collections.deque(pieces, maxlen=max_length - 2 - head), sep_id
 
 
 # ---------------------------------------------------------------- 09.2 windows
@@ -97,6 +115,19 @@ def unfold_and_the_rest(pieces, max_length, stride, cls_id, sep_id):
     return [[cls_id, *part, sep_id] for part in found]
 
 
+@windows.alternative
+def a_copy_eaten_up(pieces, max_length, stride, cls_id, sep_id):
+    left, room = pieces.copy(), max_length - 2
+    if stride not in range(1, room + 1):
+        raise ValueError(f"stride {stride} does not fit room {room}")
+    found = []
+    while True:
+        found.append((cls_id, *left[:room], sep_id))
+        if len(left) <= room:
+            return tuple(found)
+        del left[:stride]
+
+
 # ---------------------------------------------------------------- 09.3 pool
 
 
@@ -129,6 +160,20 @@ def sorted_and_split(x, document, documents, how):
     order = document.argsort(stable=True)
     parts = x[order].split(torch.bincount(document, minlength=documents).tolist())
     return torch.cat([(p.mean(0) if how == "mean" else p.amax(0))[None] for p in parts])
+
+
+@pool.alternative
+def one_hot_and_einsum(x, document, documents, how):
+    belongs = torch.nn.functional.one_hot(document, documents).to(x.dtype)  # (W, B)
+    if how == "mean":
+        return torch.einsum("wb,wk->bk", belongs, x) / belongs.sum(0)[:, None]
+    return torch.where(belongs.T[:, :, None] > 0, x[None], -torch.inf).max(1).values
+
+
+@pool.alternative
+def segments(x, document, documents, how):
+    order = document.argsort()
+    return torch.segment_reduce(x[order], how, lengths=torch.bincount(document, minlength=documents))
 
 
 # ---------------------------------------------------------------- 09.4 predict documents
@@ -185,3 +230,19 @@ def numbered_and_scattered(model, documents, how, batch):
     start = torch.zeros(len(documents), logits.size(1), dtype=logits.dtype, device=logits.device)
     pooled = start.scatter_reduce(0, index, logits, "mean" if how == "mean" else "amax", include_self=False)
     return pooled, pooled.argmax(1)
+
+
+@predict_documents.alternative
+def by_keywords_and_with_a_bool_mask(model, documents, how, batch):
+    flat = [ids for cuts in documents for ids in cuts]
+    before = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    logits = []
+    for start in range(0, len(flat), batch):
+        ids, mask = _padded(flat[start : start + batch])
+        logits += model(attention_mask=mask.bool(), input_ids=ids)
+    torch.set_grad_enabled(before)
+    rows = iter(logits)
+    parts = [torch.stack([next(rows) for _ in cuts]) for cuts in documents]
+    pooled = torch.stack([part.mean(0) if how == "mean" else part.amax(0) for part in parts])
+    return [pooled, pooled.max(1).indices]

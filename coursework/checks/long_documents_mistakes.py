@@ -216,6 +216,46 @@ def cut_in_place(pieces, max_length, head, cls_id, sep_id):
     return [cls_id, *pieces, sep_id]
 
 
+@head_tail.mistake("pieces.insert and pieces.append: [CLS] and [SEP] put into the caller's list",
+                   think="who else holds this list?")  # fmt: skip
+def put_into_the_callers_list(pieces, max_length, head, cls_id, sep_id):
+    room = max_length - 2
+    kept = pieces if len(pieces) <= room else [*pieces[:head], *pieces[len(pieces) - (room - head) :]]
+    kept.insert(0, cls_id)
+    kept.append(sep_id)
+    return kept
+
+
+@head_tail.mistake("short documents filled up with 0", think="who pads, and how long will the batch be?")
+def filled_up(pieces, max_length, head, cls_id, sep_id):
+    room = max_length - 2
+    kept = pieces if len(pieces) <= room else [*pieces[:head], *pieces[len(pieces) - (room - head) :]]
+    return [cls_id, *kept, sep_id] + [0] * (room - len(kept))
+
+
+@head_tail.mistake(
+    "an id that comes again left out: dict.fromkeys or a set", think="may a word come twice in a review?"
+)
+def each_id_once(pieces, max_length, head, cls_id, sep_id):
+    room = max_length - 2
+    kept = pieces if len(pieces) <= room else [*pieces[:head], *pieces[len(pieces) - (room - head) :]]
+    return [cls_id, *dict.fromkeys(kept), sep_id]
+
+
+@head_tail.mistake("pieces[:head] and pieces[-tail:] taken always: twice in a short document, and all when tail is 0",
+                   think="what does x[-0:] give, and is there a middle when everything fits?")  # fmt: skip
+def two_slices_always(pieces, max_length, head, cls_id, sep_id):
+    return [cls_id, *pieces[:head], *pieces[-(max_length - 2 - head) :], sep_id]
+
+
+@head_tail.mistake("[MASK] or another id in the middle, for what was left out", think="what may stand between the two?")
+def a_sign_in_the_middle(pieces, max_length, head, cls_id, sep_id):
+    room = max_length - 2
+    if len(pieces) <= room:
+        return [cls_id, *pieces, sep_id]
+    return [cls_id, *pieces[:head], 103, *pieces[len(pieces) - (room - head) + 1 :], sep_id]
+
+
 # ---------------------------------------------------------------- 09.2 windows
 
 
@@ -450,6 +490,58 @@ def borders_only(pieces, max_length, stride, cls_id, sep_id):
     return [[k * stride, min(len(pieces), k * stride + room)] for k in range(count)]
 
 
+@windows.mistake("the first window only: a return inside the loop", think="when does a loop end that returns?")
+def first_window_and_home(pieces, max_length, stride, cls_id, sep_id):
+    return _cut(pieces, max_length - 2, stride, cls_id, sep_id)[:1]
+
+
+@windows.mistake("windows counted from the end of the document: the first is the short one",
+                 think="at which piece does window 0 begin?")  # fmt: skip
+def from_the_end(pieces, max_length, stride, cls_id, sep_id):
+    cuts = _cut(pieces[::-1], max_length - 2, stride, sep_id, cls_id)
+    return [ids[::-1] for ids in cuts[::-1]]
+
+
+@windows.mistake("windows in the wrong order, the last first", think="in which order was the text written?")
+def last_window_first(pieces, max_length, stride, cls_id, sep_id):
+    return _cut(pieces, max_length - 2, stride, cls_id, sep_id)[::-1]
+
+
+@windows.mistake("one list of all ids (+= or extend), not a list of windows", think="where does a window end?")
+def one_flat_list(pieces, max_length, stride, cls_id, sep_id):
+    return [i for ids in _cut(pieces, max_length - 2, stride, cls_id, sep_id) for i in ids]
+
+
+@windows.mistake("what is left at the end put into the window before, which becomes too long",
+                 think="how many places has the model?")  # fmt: skip
+def rest_into_the_window_before(pieces, max_length, stride, cls_id, sep_id):
+    room = max_length - 2
+    cuts = _cut(pieces, room, stride, cls_id, sep_id)
+    if len(cuts) > 1:
+        cuts[-2:] = [[*cuts[-2][:-1], *cuts[-1][1 + room - stride :]]]
+    return cuts
+
+
+@windows.mistake("the end known by its id: a window that ends with the id of the last piece taken for the last",
+                 think="may a word come twice in a review?")  # fmt: skip
+def end_known_by_its_id(pieces, max_length, stride, cls_id, sep_id):
+    cuts = _cut(pieces, max_length - 2, stride, cls_id, sep_id)
+    last = next((k for k, ids in enumerate(cuts) if ids[-2] == cuts[-1][-2]), 0)
+    return cuts[: last + 1]
+
+
+@windows.mistake("pieces deleted from the caller's list on the way (del or pop)", think="who else holds this list?")
+def eaten_up(pieces, max_length, stride, cls_id, sep_id):
+    cuts = _cut(pieces, max_length - 2, stride, cls_id, sep_id)
+    del pieces[: (len(cuts) - 1) * stride]
+    return cuts
+
+
+@windows.mistake("windows without any pieces", think="what does the slice have in it?")
+def no_pieces(pieces, max_length, stride, cls_id, sep_id):
+    return [[cls_id] for _ in _cut(pieces, max_length - 2, stride, cls_id, sep_id)]
+
+
 # ---------------------------------------------------------------- 09.3 pool
 
 
@@ -642,6 +734,61 @@ def max_detached(x, document, documents, how):
 def single_windows_forgotten(x, document, documents, how):
     found = _each(x, document, documents, _mean, _max, how)
     return torch.where(torch.bincount(document)[:, None] > 1, found, 0.0)
+
+
+@pool.mistake("divided by the number of all windows: x times a mask, then a mean over all rows",
+              think="how many windows has each?")  # fmt: skip
+def divided_by_all_windows(x, document, documents, how):
+    return _each(x, document, documents, lambda rows: rows.sum(0) / len(x), _max, how)
+
+
+@pool.mistake("divided by one window more than there are", think="what is the mean of one row?")
+def divided_by_one_more(x, document, documents, how):
+    return _each(x, document, documents, lambda rows: rows.sum(0) / (len(rows) + 1), _max, how)
+
+
+@pool.mistake("a smooth maximum (logsumexp) in place of the largest", think="which number did a window really have?")
+def smooth_maximum(x, document, documents, how):
+    return _each(x, document, documents, _mean, lambda rows: rows.logsumexp(0), how)
+
+
+@pool.mistake("the whole row of the window with the largest sum",
+              think="may each column have its largest in another window?")  # fmt: skip
+def row_of_the_largest_sum(x, document, documents, how):
+    return _each(x, document, documents, _mean, lambda rows: rows[rows.sum(1).argmax()], how)
+
+
+@pool.mistake("rows in the order in which documents first come, not in that of their numbers",
+              think="which document belongs in row 0?")  # fmt: skip
+def in_order_of_appearance(x, document, documents, how):
+    return _each(x, document, documents, _mean, _max, how)[list(dict.fromkeys(document.tolist()))]
+
+
+@pool.mistake("x sorted by document, but document itself not", think="whose row is x[0] after sorting?")
+def sorted_without_its_numbers(x, document, documents, how):
+    return _each(x[document.argsort(stable=True)], document, documents, _mean, _max, how)
+
+
+@pool.mistake("a row for each run of windows (unique_consecutive), also where a document comes back later",
+              think="how many rows has (B, K)?")  # fmt: skip
+def a_row_for_each_run(x, document, documents, how):
+    parts = x.split(torch.unique_consecutive(document, return_counts=True)[1].tolist())
+    return torch.stack([_mean(part) if how == "mean" else _max(part) for part in parts])
+
+
+@pool.mistake("documents counted from 1", think="which number has the first document?")
+def documents_from_one(x, document, documents, how):
+    return _each(x, document - 1, documents, _mean, lambda rows: rows.amax(0) if len(rows) else rows.sum(0), how)
+
+
+@pool.mistake("squeeze() at the end: a single document loses its axis", think="which shape has one document's row?")
+def axis_squeezed(x, document, documents, how):
+    return _each(x, document, documents, _mean, _max, how).squeeze()
+
+
+@pool.mistake("rows laid end to end (torch.cat), not stacked", think="which shape do B rows of K numbers make?")
+def end_to_end(x, document, documents, how):
+    return _each(x, document, documents, _mean, _max, how).flatten()
 
 
 # ---------------------------------------------------------------- 09.4 predict documents
@@ -908,7 +1055,7 @@ def row_of_the_surest(model, documents, how, batch):
     return pooled, pooled.argmax(1)
 
 
-@predict_documents.mistake("asked with gradients switched on, and detached afterwards",
+@predict_documents.mistake("asked with gradients switched on, and the way back dropped afterwards (detach)",
                            think="when is the memory for the way back taken?")  # fmt: skip
 def detached_afterwards(model, documents, how, batch):
     flat = [(number, ids) for number, cuts in enumerate(documents) for ids in cuts]
@@ -926,6 +1073,93 @@ def with_gradients(model, documents, how, batch):
     return pooled, pooled.argmax(1)
 
 
-@predict_documents.mistake("the logits alone", think="which two things were asked for?")
+@predict_documents.mistake("one result alone", think="which two things were asked for?")
 def logits_alone(model, documents, how, batch):
     return _grouped(*_of_windows(model, documents, batch), how)
+
+
+def _without_gradients(model, documents, how, batch, pad=_pad):
+    """A right answer, but for what `pad` does."""
+    pooled = _grouped(*_of_windows(model, documents, batch, pad), how)
+    return pooled, pooled.argmax(1)
+
+
+@predict_documents.mistake("the labels first, the logits second", think="in which order are they asked for?")
+def results_exchanged(model, documents, how, batch):
+    return _without_gradients(model, documents, how, batch)[::-1]
+
+
+@predict_documents.mistake("mask and ids exchanged in the call", think="which of the two comes first?")
+def mask_first(model, documents, how, batch):
+    return _without_gradients(model, documents, how, batch, lambda some: _pad(some)[::-1])
+
+
+@predict_documents.mistake("the mask reversed: 1 for padding", think="which tokens shall the model read?")
+def mask_reversed(model, documents, how, batch):
+    def pad(some):
+        ids, mask = _pad(some)
+        return ids, 1 - mask
+
+    return _without_gradients(model, documents, how, batch, pad)
+
+
+@predict_documents.mistake("places of padding filled with another id than 0", think="which id was asked for?")
+def filled_with_another_id(model, documents, how, batch):
+    def pad(some):
+        ids, mask = _pad(some)
+        return ids + (1 - mask), mask
+
+    return _without_gradients(model, documents, how, batch, pad)
+
+
+@predict_documents.mistake("padding written into the caller's windows", think="who else holds these lists?")
+def padding_for_the_caller(model, documents, how, batch):
+    def pad(some):
+        ids, mask = _pad(some)
+        for window in some:
+            window += [0] * (ids.size(1) - len(window))
+        return ids, mask
+
+    return _without_gradients(model, documents, how, batch, pad)
+
+
+@predict_documents.mistake("[CLS] and [SEP] cut off before the model reads", think="are special tokens in the windows?")
+def specials_cut_off(model, documents, how, batch):
+    return _without_gradients(model, documents, how, batch, lambda some: _pad([ids[1:-1] or ids for ids in some]))
+
+
+@predict_documents.mistake("one more window a call than `batch`", think="what is the last number of range(0, batch)?")
+def one_more_a_call(model, documents, how, batch):
+    return _without_gradients(model, documents, how, batch + 1)
+
+
+@predict_documents.mistake("the smallest logit's class", think="what does a large logit say?")
+def smallest_logit(model, documents, how, batch):
+    pooled = _grouped(*_of_windows(model, documents, batch), how)
+    return pooled, pooled.argmin(1)
+
+
+@predict_documents.mistake("labels (B, 1): the axis of the classes kept", think="which shape do B labels have?")
+def axis_kept(model, documents, how, batch):
+    pooled = _grouped(*_of_windows(model, documents, batch), how)
+    return pooled, pooled.argmax(1, keepdim=True)
+
+
+@predict_documents.mistake("labels from the largest logits, while the mean is asked for",
+                           think="which label do the pooled logits have?")  # fmt: skip
+def labels_by_the_largest(model, documents, how, batch):
+    logits, document = _of_windows(model, documents, batch)
+    return _grouped(logits, document, how), _grouped(logits, document, "max").argmax(1)
+
+
+@predict_documents.mistake("the model frozen (requires_grad_(False)) in place of asking without gradients",
+                           think="who trains this model next, and what will it learn?")  # fmt: skip
+def model_frozen(model, documents, how, batch):
+    model.requires_grad_(False)
+    return with_gradients(model, documents, how, batch)
+
+
+@predict_documents.mistake("gradients switched off and never on again", think="what does the next training learn?")
+def never_on_again(model, documents, how, batch):
+    torch.set_grad_enabled(False)
+    return _without_gradients(model, documents, how, batch)

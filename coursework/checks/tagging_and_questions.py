@@ -11,7 +11,7 @@ from collections import Counter
 import torch
 
 from coursework.checks import tagging_and_questions_rewards as rewards
-from coursework.checks.engine import Answer, Call, Case, Exercise, Inputs, Part
+from coursework.checks.engine import Answer, Call, Case, Exercise, Inputs, Part, compare
 
 LESSON = "10_tagging_and_questions"
 NO_LABEL = -100
@@ -61,7 +61,7 @@ def _pieces_of_words(new: Inputs, words: int) -> list[int]:
 @align_labels.cases
 def _(new: Inputs):
     batches = []
-    for sizes in ((6, 9, 7), (8, 5)):
+    for sizes in ((6, 9, 7), (8, 5), (7,)):
         rows, labels = [], []
         for words in sizes:
             row = [-1, *(w for w, n in enumerate(_pieces_of_words(new, words)) for _ in range(n)), -1]
@@ -154,6 +154,7 @@ def _(new: Inputs):
     yield case("plain entities", some(), entity(a, 2), some(), entity(b, 1), some(), entity(a, 0), some())
     yield case("plain entities", entity(c, 3), some(), entity(c, 0), some(2), entity(d, 1), some())
     yield case("plain entities", some(3, 6))
+    yield case("plain entities", some(), entity("BIRD", 1), some(), entity("ISLAND", 2), some())  # B and I in the kind
     yield case("the end", some(), entity(b, 1), some(), entity(c, 2))
     yield case("the end", some(), entity(d, 0))
     yield case("the end", entity(e, 3))
@@ -166,6 +167,10 @@ def _(new: Inputs):
     yield case("change of kind", some(), f"I-{e} I-{a}", some(), f"{entity(b, 2)} I-{c} {entity(c, 1)}")
     long, short = new.random.sample(("creative-work", "art-of-war", "sea-side-town"), 2)
     yield case("names with a hyphen", some(), entity(long, 2), some(), entity(short, 0), some(), entity(long, 1))
+    yield case("names with a hyphen", some(), entity("CLUB-NIGHT", 1), some(), entity("TAXI-RIDE", 2), some())
+    first, last = long.split("-")[0], long.split("-")[-1]  # a part of a kind's name is another kind
+    parts = f"B-{first} I-{long}", f"B-{last} I-{long}", f"B-{long} I-{first}"
+    yield case("names with a hyphen", some(), parts[0], some(), parts[1], some(), parts[2])
 
 
 class _Entities:
@@ -280,8 +285,11 @@ class _Scores:
         if len(answer.value) != 3:
             return f"returns {len(answer.value)} numbers, expected precision, recall and F1"
         for name, mine, want in zip(self.NAMES, answer.value, self.want, strict=True):
-            if self.part in (name, "kind and borders", "over sentences", "nothing there") and abs(mine - want) > 1e-6:
-                return f"{name} is {float(mine):.3f}, expected {want:.3f}, {self._where()}"
+            off = compare(mine, want, 0.0, 1e-6)
+            if off and off.kind != "value":
+                return f"for {name} it {off.text}"
+            if off and self.part in (name, "kind and borders", "over sentences", "nothing there"):
+                return f"{name} is {float(mine):.6g}, expected {want:.6g}, {self._where()}"
         return None
 
     def _where(self) -> str:
@@ -367,12 +375,16 @@ def _(new: Inputs):
         yield case(part, (low, high), *text.characters(b[15], b[18] - 1))
         yield case(part, (low, high), *text.characters(b[16], b[17] - 1))  # one word
         yield case(part, (low, high), *text.characters(b[15], b[15]))  # a word of one piece
+        for piece in range(b[17], b[18]):  # one of the three pieces of a word
+            yield case(part, (low, high), *text.characters(piece, piece))
         yield case(part, (low, high), *text.characters(low, b[14] - 1))  # the window's first word
         yield case(part, (low, high), *text.characters(b[20], high - 1))  # and its last
     # "2019" of "2019s": the answer begins after, or ends before, its piece does
     for shift_start, shift_end in ((1, 0), (0, 1), (1, 1)):
         start, end = text.characters(b[16], b[18] - 1)
         yield case("inside a piece", (low, high), start + shift_start, end - shift_end)
+    start, end = text.pieces[b[16]][1] - 1, text.pieces[b[18] - 1][0] + 1  # the last character of a piece, the first
+    yield case("inside a piece", (low, high), start, end)
     middle = text.pieces[b[18]]
     yield case("inside a piece", (low, high), middle[0] + 1, middle[1] - 1)
     # At the beginning of the passage, the question has the same numbers of characters
@@ -453,13 +465,13 @@ def _best_span(logits, is_context, max_pieces=30, threshold=0.0):
 
 @best_span.cases
 def _(new: Inputs):
-    def case(part: str, starts: dict[int, float], ends: dict[int, float], **options) -> Case:
+    def case(part: str, starts: dict[int, float], ends: dict[int, float], exact: bool = False, **options) -> Case:
         """Loud scores at some places of 23 pieces: [CLS], a question of 4, [SEP], a passage of 14, [SEP], 2 [PAD]."""
         logits = new.normal(23, 2, scale=0.3)
         logits[0] = -2.0
         for column, loud in enumerate((starts, ends)):
             for place, score in loud.items():
-                logits[place, column] = score + 0.01 * new.random.random()
+                logits[place, column] = score + (0.0 if exact else 0.01 * new.random.random())
         is_context = torch.tensor([6 <= i < 20 for i in range(23)])
         call = Call((logits, is_context), options)
         return Case(part, (call,), holds=_Best(part, logits, is_context, options), loose=True)
@@ -479,6 +491,7 @@ def _(new: Inputs):
     yield case("length", {8: 6, 12: 2}, {7 + most: 6, 9: 3.3, 15: 2.4}, max_pieces=most)  # just fits
     yield case("length", {9: 3.0, 13: 4.4}, {9: 4.6, 13: 2.6}, max_pieces=1)
     yield case("length", {7: 6, 15: 4}, {18: 6, 16: 4, 10: 2.2}, max_pieces=5)
+    yield case("length", {12: -1.9}, {12: 6}, max_pieces=1)  # the best pair, and hardly a start is worse
     yield case("passage only", {2: 9, 8: 4, 5: 6}, {4: 9, 11: 4, 5: 7})  # a pair in the question, and [SEP]
     yield case("passage only", {9: 4, 20: 8}, {12: 4, 20: 8})  # the last [SEP]
     yield case("passage only", {7: 4, 21: 8}, {10: 4, 22: 8, 21: 9})  # padding
@@ -490,10 +503,12 @@ def _(new: Inputs):
     yield case("no answer", {0: 1, 8: 4}, {0: 5.5, 11: 3.5})  # 6.5 for none: the end alone would say nothing
     yield case("no answer", {0: 9, 8: 4}, {0: -3, 11: 3.5})  # 6 for none, though [CLS] has the best start
     yield case("no answer", {0: -3, 8: 4}, {0: 9, 11: 3.5})  # or the best end
+    yield case("no answer", {0: 4, 8: 4}, {0: 3.5, 11: 3.5}, exact=True)  # equal is not greater
     low = dict.fromkeys(range(6, 20), -4.0)
     yield case("no answer", low | {0: -9, 9: -1.5}, low | {0: -9, 12: -1.2})  # below 0, and better than none
     yield case("threshold", {0: 3, 8: 4}, {0: 3, 11: 3.5}, threshold=2.0)  # 1.5 better than none
     yield case("threshold", {0: 3, 8: 4}, {0: 3, 11: 3.5}, threshold=1.0)
+    yield case("threshold", {0: 1, 8: 4}, {0: 1, 11: 3.5}, threshold=0.5)  # much better than none
     yield case("threshold", {0: 4, 8: 4}, {0: 4, 11: 3.5}, threshold=1.0)  # 0.5 worse than none
     yield case("threshold", {0: 4.2, 8: 4}, {0: 4.3, 11: 3.5}, threshold=-2.0)  # 1 worse than none
     yield case("threshold", {0: 5.2, 8: 4}, {0: 5.3, 11: 3.5}, threshold=-2.0)
@@ -577,12 +592,14 @@ def _(new: Inputs):
     yield case("equality", f"{a} {b}", f"{a} {b}")
     yield case("equality", f"{a} {b}", f"{c} {d} {e}")
     yield case("equality", f"{a} {b}", f"{b} {a}")  # the order counts for one score, not for the other
+    yield case("equality", f"{a} {b}", f"{a}{b}")
     yield case("capitals", f"{a.capitalize()} {b.upper()}", f"{a} {b}")
     yield case("capitals", f"{c} {d} of {e}", f"{c.upper()} {d.capitalize()} Of {e}")
     yield case("punctuation", f'"{a} {b}."', f"{a} {b}")
     yield case("punctuation", f"{c}'s {d}-{e}", f"{c}s {d}{e}")
     yield case("punctuation", f"{a}, {b} ({c})", f"{a} {b} {c}!")
     yield case("punctuation", f"“{a} {b}”", f"{a} {b}")  # only the ASCII marks go
+    yield case("punctuation", f"{a}{string.punctuation}{b} {c}", f"{a}{b} {c}")  # but all of them
     yield case("white space", f" {a}  {b}\t{c} ", f"{a} {b} {c}")
     yield case("white space", f"{d}\n{e}", f"{d} {e}")
     yield case("articles", f"the {a} and an {b}", f"a {a} and {b}")
@@ -590,6 +607,7 @@ def _(new: Inputs):
     yield case("articles", f"The {b} of AN {c}", f"{b} of {c}")
     yield case("articles", f"theatre {c} another {d}", f"atre {c} other {d}")  # no article inside a word
     yield case("articles", "u.s.a. " + f, "usa " + f)
+    yield case("articles", f"The A {b}", b)  # two side by side
     yield case("articles", f"the {a}", f"these {a}")
     yield case("shared words", f"{a} {b} {c} {d}", f"{b} {a} {e}")  # another order
     yield case("shared words", f"{a} {b}", f"{a} {b} {c} {d} {e}")
@@ -597,11 +615,14 @@ def _(new: Inputs):
     yield case("shared words", f"{a} {a} {a}", f"{a} {b}")
     yield case("shared words", f"in {year} {f}", f"{year}")
     yield case("several answers", f"{a} {b}", f"{c}", f"{a} {b}", f"{a} {b} {d}")
+    yield case("several answers", f"{a} {b}", f"{b} {a}", f"{a} {b}")  # F1 is 1 for both
     yield case("several answers", f"{a} {b} {c}", f"{a} {d} {e} {f}", f"{a} {b}", f"{f}")
     yield case("no answer", "")
     yield case("no answer", f"{a} {b}")
     yield case("no answer", "", f"{a} {b}")
     yield case("no answer", "the", f"{c}")
+    yield case("no answer", "The!")  # no words are left
+    yield case("no answer", "", "a")
 
 
 class _Both:
@@ -617,7 +638,7 @@ class _Both:
         for name, mine, want in zip(("exact match", "F1"), answer.value, self.want, strict=True):
             if abs(mine - want) > 1e-6:
                 asked = f"{self.prediction!r} against {self.answers!r}"
-                return f"{name} of {asked} is {float(mine):.3g}, expected {want:.3g}"
+                return f"{name} of {asked} is {float(mine):.6g}, expected {want:.6g}"
         return None
 
 

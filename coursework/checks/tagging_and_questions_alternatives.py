@@ -65,6 +65,28 @@ def runs_of_one_word(word_labels, word_ids):
     return torch.tensor(rows, device=word_ids.device)
 
 
+@align_labels.alternative
+def words_seen_and_int32(word_labels, word_ids):
+    rows = []
+    for labels, words in zip(word_labels, word_ids, strict=True):
+        seen, row = {-1}, []
+        for word in words:
+            row.append(-100 if word.item() in seen else labels[word])
+            seen.add(word.item())
+        rows.append(torch.tensor(row, dtype=torch.int32))
+    return torch.stack(rows)
+
+
+@align_labels.alternative
+def a_copy_overwritten_from_the_right(word_labels, word_ids):
+    out = word_ids.clone()
+    for row, labels in zip(out, word_labels, strict=True):
+        for i in range(len(row) - 1, -1, -1):
+            word = int(row[i])
+            row[i] = -100 if word < 0 or (i and int(row[i - 1]) == word) else labels[word]
+    return out
+
+
 # ---------------------------------------------------------------- 10.2 find entities
 
 
@@ -125,6 +147,19 @@ def borders_between_neighbours(tags):
     return [(tags[s][2:], s, e) for s, e in zip(starts, ends, strict=True)]
 
 
+@find_entities.alternative
+def from_the_right(tags):
+    found, end = [], None
+    for i in range(len(tags) - 1, -1, -1):
+        if tags[i] == "O":
+            continue
+        end = end or i + 1
+        if tags[i].startswith("B") or i == 0 or tags[i - 1][1:] != tags[i][1:]:
+            found.insert(0, [tags[i].removeprefix("B-") if tags[i][0] == "B" else tags[i][2:], i, end])
+            end = None
+    return tuple(found)
+
+
 # ---------------------------------------------------------------- 10.3 entity F1
 
 
@@ -162,6 +197,20 @@ def one_counter(true, predicted):
         except ZeroDivisionError:
             scores.append(0)
     return scores
+
+
+@entity_f1.alternative
+def numbers_in_tensors(true, predicted):
+    right = there = said = 0
+    for t, p in zip(true, predicted, strict=True):
+        left = list(t)
+        there, said = there + len(t), said + len(p)
+        for entity in p:
+            if entity in left:
+                left.remove(entity)
+                right += 1
+    top = torch.tensor([right, right, 2 * right], dtype=torch.float64)
+    return (top / torch.tensor([said, there, said + there]).clamp(min=1)).unbind()
 
 
 # ---------------------------------------------------------------- 10.4 span targets
@@ -209,6 +258,16 @@ def a_piece_for_each_character(offsets, is_context, start, end):
     if start is None or start not in piece or end - 1 not in piece:
         return 0, 0
     return piece[start], piece[end - 1]
+
+
+@span_targets.alternative
+def two_masks(offsets, is_context, start, end):
+    if start is None:
+        return [0, 0]
+    starts, ends = torch.tensor(offsets).unbind(1)
+    inside = torch.tensor(is_context)
+    first, last = (inside & (starts <= start)).nonzero(), (inside & (ends >= end)).nonzero()
+    return [int(first[-1]), int(last[0])] if len(first) and len(last) else [0, 0]
 
 
 # ---------------------------------------------------------------- 10.5 best span
@@ -264,6 +323,17 @@ def log_probabilities(logits, is_context, max_pieces=30, threshold=0.0):
         if float(score[i]) > best:
             best, span = float(score[i]), (i, i + size - 1)
     return span if best > float(chances[0].sum()) + threshold else (0, 0)
+
+
+@best_span.alternative
+def no_answer_is_the_one_to_beat(logits, is_context, max_pieces=30, threshold=0.0):
+    best, span = logits[0].sum() + threshold, [0, 0]
+    for size in range(1, max_pieces + 1):
+        for i in range(len(logits) - size + 1):
+            j = i + size - 1
+            if is_context[i : j + 1].all() and logits[i, 0] + logits[j, 1] > best:
+                best, span = logits[i, 0] + logits[j, 1], [i, j]
+    return span
 
 
 # ---------------------------------------------------------------- 10.6 exact match and F1
@@ -332,3 +402,21 @@ def sorted_words_side_by_side(prediction, answers):
 
     matches, f1s = zip(*map(one, answers or [""]), strict=True)
     return max(matches), max(f1s)
+
+
+@exact_match_and_f1.alternative
+def articles_dropped_from_the_list(prediction, answers):
+    def words(text):
+        bare = text.translate(dict.fromkeys(map(ord, string.punctuation))).casefold()
+        return [word for word in bare.split() if word not in {"a", "an", "the"}]
+
+    def f1(said, gold):
+        left = gold.copy()
+        for word in said:
+            if word in left:
+                left.remove(word)
+        shared, both = len(gold) - len(left), len(said) + len(gold)
+        return 2 * shared / both if both else 1.0
+
+    said, golds = words(prediction), [words(answer) for answer in answers] or [[]]
+    return torch.tensor(1.0 * (said in golds)), torch.tensor([f1(said, gold) for gold in golds]).max()

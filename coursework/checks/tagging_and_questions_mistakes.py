@@ -164,6 +164,53 @@ def one_too_far(word_labels, word_ids):
     return torch.roll(_aligned(word_labels, word_ids), 1, 1)
 
 
+@align_labels.mistake("squeeze() at the end: a single text loses its axis", think="which shape has a batch of one?")
+def axis_squeezed(word_labels, word_ids):
+    return _aligned(word_labels, word_ids).squeeze()
+
+
+@align_labels.mistake("`label or -100`: class 0, that is O, taken for no label", think="is 0 nothing, or a class?")
+def class_0_is_nothing(word_labels, word_ids):
+    return _aligned(word_labels, word_ids, first=lambda label: label or -100)
+
+
+@align_labels.mistake("word 0 taken for no word (word > 0)", think="which number has the first word of a text?")
+def word_0_is_nothing(word_labels, word_ids):
+    out = _aligned(word_labels, word_ids)
+    out[word_ids == 0] = -100
+    return out
+
+
+@align_labels.mistake("the label of the word before", think="which number has the first word of a text?")
+def label_of_the_word_before(word_labels, word_ids):
+    return _aligned([labels[-1:] + labels[:-1] for labels in word_labels], word_ids)
+
+
+@align_labels.mistake("the number of the word in place of its label", think="what is word_labels for?")
+def numbers_of_words(word_labels, word_ids):
+    return _aligned([range(len(labels)) for labels in word_labels], word_ids)
+
+
+@align_labels.mistake("words of several pieces left without a label", think="which of their pieces stands for them?")
+def split_words_left_out(word_labels, word_ids):
+    out = _aligned(word_labels, word_ids)
+    for row, words in enumerate(word_ids.tolist()):
+        for i, word in enumerate(words):
+            if words.count(word) > 1:
+                out[row, i] = -100
+    return out
+
+
+@align_labels.mistake("100 in place of -100", think="which number does cross-entropy leave out?")
+def without_the_minus(word_labels, word_ids):
+    return _aligned(word_labels, word_ids, more=lambda label: 100, other=100)
+
+
+@align_labels.mistake("word_ids overwritten with the labels", think="who else needs word_ids?")
+def word_ids_overwritten(word_labels, word_ids):
+    return word_ids.copy_(_aligned(word_labels, word_ids))
+
+
 # ---------------------------------------------------------------- 10.2 find entities
 
 
@@ -317,6 +364,74 @@ def lengths(tags):
 @find_entities.mistake("an entity of a single token left out", think="is a name of one word no name?")
 def single_left_out(tags):
     return [entity for entity in _entities(tags, _same) if entity[2] - entity[1] > 1]
+
+
+@find_entities.mistake("lstrip(“BI-”), which takes away letters of the kind too", think="what is left of B-BIRD?")
+def stripped(tags):
+    return [(tags[start].lstrip("BI-"), start, end) for _, start, end in _entities(tags, _same)]
+
+
+@find_entities.mistake("replace(“B-”, “”), which replaces inside the kind too", think="what is left of B-CLUB-NIGHT?")
+def replaced(tags):
+    names = [tag.replace("B-", "").replace("I-", "") for tag in tags]
+    return [(names[start], start, end) for _, start, end in _entities(tags, _same)]
+
+
+@find_entities.mistake("I- of a kind that only begins like the open one continues it (startswith)",
+                       think="is I-art-of-war the same kind as B-art?")  # fmt: skip
+def begins_alike(tags):
+    return _entities(tags, lambda tag, kind: tag.startswith(f"I-{kind}"))
+
+
+@find_entities.mistake("I- of a kind in whose name the open one occurs continues it (`in`)",
+                       think="is I-creative-work the same kind as B-work?")  # fmt: skip
+def occurs_in_it(tags):
+    return _entities(tags, lambda tag, kind: tag.startswith("I-") and kind in tag)
+
+
+@find_entities.mistake("every tag with the letter O in it taken for O", think="is “O” in “B-LOC”?")
+def letter_o(tags):
+    return _entities(["O" if "O" in tag else tag for tag in tags], _same)
+
+
+@find_entities.mistake("entities sorted by kind", think="in which order was the text written?")
+def sorted_by_kind(tags):
+    return sorted(_entities(tags, _same))
+
+
+@find_entities.mistake("an entity added at an O only: one that another follows at once is overwritten",
+                       think="what becomes of the open entity when a B- comes?")  # fmt: skip
+def added_at_o_only(tags):
+    found, kind, start = [], None, 0
+    for i, tag in enumerate([*tags, "O"]):
+        if tag == "O" and kind is not None:
+            found.append((kind, start, i))
+            kind = None
+        elif tag != "O" and not (kind is not None and _same(tag, kind)):
+            kind, start = tag[2:], i
+    return found
+
+
+@find_entities.mistake("each I- without a B- an entity by itself", think="what does a second I- of the kind do?")
+def stray_one_by_one(tags):
+    found = []
+    for kind, start, end in _entities(tags, _same):
+        stray = tags[start].startswith("I-")
+        found += [(kind, i, i + 1) for i in range(start, end)] if stray else [(kind, start, end)]
+    return found
+
+
+@find_entities.mistake("an O added to the caller's list, to close the last entity", think="who else holds this list?")
+def o_added_for_the_caller(tags):
+    found = _entities(tags, _same)
+    tags.append("O")
+    return found
+
+
+@find_entities.mistake("the words (here: tags) of each entity in place of its start and end",
+                       think="which three things are asked for?")  # fmt: skip
+def what_stands_there(tags):
+    return [(kind, " ".join(tags[start:end])) for kind, start, end in _entities(tags, _same)]
 
 
 # ---------------------------------------------------------------- 10.3 entity F1
@@ -492,6 +607,92 @@ def percent(true, predicted):
     return tuple(100 * x for x in _three(_right(true, predicted), *_totals(true, predicted)))
 
 
+@entity_f1.mistake("F1 first, then precision and recall", think="in which order are they asked for?")
+def f1_first(true, predicted):
+    precision, recall, f1 = _three(_right(true, predicted), *_totals(true, predicted))
+    return f1, precision, recall
+
+
+@entity_f1.mistake("the three counts, not divided", think="between which two numbers were the scores asked for?")
+def not_divided(true, predicted):
+    return _right(true, predicted), *_totals(true, predicted)
+
+
+@entity_f1.mistake("the product of precision and recall", think="what is F1 when both are 0.5?")
+def product(true, predicted):
+    precision, recall, _ = _three(_right(true, predicted), *_totals(true, predicted))
+    return precision, recall, precision * recall
+
+
+@entity_f1.mistake("the smaller of precision and recall", think="which mean is 2PR / (P + R)?")
+def the_smaller_of_both(true, predicted):
+    precision, recall, _ = _three(_right(true, predicted), *_totals(true, predicted))
+    return precision, recall, min(precision, recall)
+
+
+@entity_f1.mistake("entities compared in pairs, first with first, second with second (zip)",
+                   think="what if the first one is missed?")  # fmt: skip
+def in_pairs(true, predicted):
+    right = sum(a == b for t, p in zip(true, predicted, strict=True) for a, b in zip(t, p, strict=False))
+    return _three(right, *_totals(true, predicted))
+
+
+@entity_f1.mistake("sentences counted that are right as a whole", think="what is counted, sentences or entities?")
+def whole_sentences(true, predicted):
+    right = sum(t == p for t, p in zip(true, predicted, strict=True))
+    return _three(right, len(predicted), len(true))
+
+
+@entity_f1.mistake("the first sentence only: a return inside the loop", think="when does a loop end that returns?")
+def first_sentence_only(true, predicted):
+    return _three(_right(true[:1], predicted[:1]), *_totals(true[:1], predicted[:1]))
+
+
+@entity_f1.mistake("the last sentence only: counts set back in the loop", think="where does a count begin at 0?")
+def last_sentence_only(true, predicted):
+    return _three(_right(true[-1:], predicted[-1:]), *_totals(true[-1:], predicted[-1:]))
+
+
+@entity_f1.mistake("sentences left out in which nothing is predicted, or nothing is there",
+                   think="is a name that was missed there no miss?")  # fmt: skip
+def empty_sentences_left_out(true, predicted):
+    both = [(t, p) for t, p in zip(true, predicted, strict=True) if t and p]
+    true, predicted = [t for t, _ in both], [p for _, p in both]
+    return _three(_right(true, predicted), *_totals(true, predicted))
+
+
+@entity_f1.mistake("F1 as a mean over sentences, beside precision and recall over all",
+                   think="does a sentence with one entity weigh as much as one with six?")  # fmt: skip
+def mean_of_f1(true, predicted):
+    precision, recall, _ = _three(_right(true, predicted), *_totals(true, predicted))
+    rows = [_three(_right([t], [p]), len(p), len(t))[2] for t, p in zip(true, predicted, strict=True)]
+    return precision, recall, sum(rows) / len(rows)
+
+
+@entity_f1.mistake("one right entity a sentence at most (any)", think="how many are right, or is one?")
+def one_a_sentence(true, predicted):
+    right = sum(any(e in t for e in p) for t, p in zip(true, predicted, strict=True))
+    return _three(right, *_totals(true, predicted))
+
+
+@entity_f1.mistake("borders that are off by one taken for right", think="is “New” a hit, when “New York” is true?")
+def nearly_is_enough(true, predicted):
+    right = sum(
+        any(e[0] == x[0] and abs(e[1] - x[1]) <= 1 and abs(e[2] - x[2]) <= 1 for x in t)
+        for t, p in zip(true, predicted, strict=True)
+        for e in p
+    )
+    return _three(right, *_totals(true, predicted))
+
+
+@entity_f1.mistake("true entities removed from the caller's list once found", think="who else holds this list?")
+def removed_once_found(true, predicted):
+    found = _three(_right(true, predicted), *_totals(true, predicted))
+    for t, p in zip(true, predicted, strict=True):
+        t[:] = [e for e in t if e not in p]
+    return found
+
+
 # ---------------------------------------------------------------- 10.4 span targets
 
 
@@ -664,6 +865,110 @@ def first_and_length(offsets, is_context, start, end):
     return (found[0], found[1] - found[0] + 1) if found else (0, 0)
 
 
+@span_targets.mistake("a piece's end taken as inclusive: an answer that begins in a word's second piece gets the first",
+                      think="is text[end] still a part of text[start:end]?")  # fmt: skip
+def first_piece_that_touches(offsets, is_context, start, end):
+    found = _span(offsets, is_context, start, end)
+    if not found:
+        return 0, 0
+    return next(i for i, yes in enumerate(is_context) if yes and offsets[i][0] <= start <= offsets[i][1]), found[1]
+
+
+@span_targets.mistake("the last of two pieces that meet at `end` (start <= end <= end of the piece)",
+                      think="is text[end] still a part of text[start:end]?")  # fmt: skip
+def last_piece_that_touches(offsets, is_context, start, end):
+    found = _span(offsets, is_context, start, end)
+    if not found:
+        return 0, 0
+    return found[0], max(i for i, yes in enumerate(is_context) if yes and offsets[i][0] <= end <= offsets[i][1])
+
+
+@span_targets.mistake("the pieces whose borders are nearest to the answer's",
+                      think="in which piece is the character itself?")  # fmt: skip
+def nearest_borders(offsets, is_context, start, end):
+    inside = [i for i, yes in enumerate(is_context) if yes]
+    if not _span(offsets, is_context, start, end):
+        return 0, 0
+    return (min(inside, key=lambda i: abs(offsets[i][0] - start)),
+            min(inside, key=lambda i: abs(offsets[i][1] - end)))  # fmt: skip
+
+
+@span_targets.mistake("the answer widened to whole words", think="does the model point at words or at pieces?")
+def whole_words(offsets, is_context, start, end):
+    first, last = _span(offsets, is_context, start, end) or (0, 0)
+    while is_context[first] and is_context[first - 1] and offsets[first - 1][1] == offsets[first][0]:
+        first -= 1
+    while is_context[last] and is_context[last + 1] and offsets[last + 1][0] == offsets[last][1]:
+        last += 1
+    return first, last
+
+
+@span_targets.mistake("first and last piece exchanged", think="which comes first in the text?")
+def last_before_first(offsets, is_context, start, end):
+    return (_span(offsets, is_context, start, end) or (0, 0))[::-1]
+
+
+@span_targets.mistake("one piece for both: that in which the answer begins", think="in which piece does it end?")
+def one_piece_for_both(offsets, is_context, start, end):
+    found = _span(offsets, is_context, start, end) or (0, 0)
+    return found[0], found[0]
+
+
+@span_targets.mistake("all from the window's first piece on taken for the passage, [SEP] and padding too",
+                      think="which characters has [SEP], by its offsets?")  # fmt: skip
+def padding_searched(offsets, is_context, start, end):
+    if not _span(offsets, is_context, start, end):
+        return 0, 0
+    rest = range(_first_of(is_context), len(offsets))
+    return max(i for i in rest if offsets[i][0] <= start), min(i for i in rest if offsets[i][1] >= end)
+
+
+@span_targets.mistake("only the answer's last piece is searched in the question too",
+                      think="to which text do the question's characters belong?")  # fmt: skip
+def question_searched_for_the_end(offsets, is_context, start, end):
+    found = _span(offsets, is_context, start, end)
+    return (found[0], min(i for i, (_, e) in enumerate(offsets) if e >= end)) if found else (0, 0)
+
+
+@span_targets.mistake("an answer that begins or ends with the window taken for cut off",
+                      think="is all of it in the window?")  # fmt: skip
+def borders_refused(offsets, is_context, start, end):
+    inside = [i for i, yes in enumerate(is_context) if yes]
+    if start is None or offsets[inside[0]][0] >= start or offsets[inside[-1]][1] <= end:
+        return 0, 0
+    return _span(offsets, is_context, start, end)
+
+
+@span_targets.mistake("(0, 0) only for an answer that is cut off at both ends", think="is half an answer the answer?")
+def cut_at_both_ends_only(offsets, is_context, start, end):
+    inside = [i for i, yes in enumerate(is_context) if yes]
+    if start is None:
+        return 0, 0
+    first = [i for i in inside if offsets[i][0] <= start]
+    last = [i for i in inside if offsets[i][1] >= end]
+    return first[-1] if first else 0, last[0] if last else 0
+
+
+@span_targets.mistake("characters counted from the window's first one", think="from where does `start` count?")
+def counted_from_the_window(offsets, is_context, start, end):
+    low = offsets[_first_of(is_context)][0]
+    return (0, 0) if start is None else _span(offsets, is_context, start - low, end - low) or (0, 0)
+
+
+@span_targets.mistake("None where there is no answer in the window", think="what does the model point at then?")
+def none_for_none(offsets, is_context, start, end):
+    return _span(offsets, is_context, start, end)
+
+
+@span_targets.mistake("an error raised where the window does not hold the answer",
+                      think="of ten windows, how many hold it?")  # fmt: skip
+def raised_outside(offsets, is_context, start, end):
+    found = _span(offsets, is_context, start, end)
+    if start is not None and not found:
+        raise ValueError("the answer is not in this window")
+    return found or (0, 0)
+
+
 # ---------------------------------------------------------------- 10.5 best span
 
 
@@ -752,7 +1057,10 @@ def two_at_least(logits, is_context, max_pieces=30, threshold=0.0):
     return _answered(logits, _pairs(is_context, 1, max(2, max_pieces)), threshold, _sum)
 
 
-@best_span.mistake("the search begun with a best score of 0", think="may all scores of a passage be below 0?")
+@best_span.mistake(
+    "the search begun with a best score of 0, or 0 put in place of scores that don't count",
+    think="may all scores of a passage be below 0?",
+)
 def begins_at_zero(logits, is_context, max_pieces=30, threshold=0.0):
     pairs = [(i, j) for i, j in _pairs(is_context, 0, max_pieces) if float(logits[i, 0] + logits[j, 1]) > 0]
     return _answered(logits, pairs, threshold, _sum) if pairs else (0, 0)
@@ -859,6 +1167,86 @@ def from_the_passage_on(logits, is_context, max_pieces=30, threshold=0.0):
     i, j = _answered(logits, _pairs(is_context, 0, max_pieces), threshold, _sum)
     shift = int(is_context.nonzero()[0])
     return (i - shift, j - shift) if (i, j) != (0, 0) else (0, 0)
+
+
+@best_span.mistake("an answer also when its score is only equal (>=)", think="what says “greater”?")
+def equal_is_enough(logits, is_context, max_pieces=30, threshold=0.0):
+    i, j = _answered(logits, _pairs(is_context, 0, max_pieces), threshold, _sum, lambda logits: -1e9)
+    return (i, j) if float(logits[i, 0] + logits[j, 1]) >= float(logits[0].sum()) + threshold else (0, 0)
+
+
+@best_span.mistake("only the 20 best starts and ends tried (n_best_size), and the best pair is not among them",
+                   think="can a bad start belong to the best pair?")  # fmt: skip
+def twenty_best(logits, is_context, max_pieces=30, threshold=0.0):
+    starts, ends = logits.topk(20, 0).indices.T.tolist()
+    pairs = [(i, j) for i, j in _pairs(is_context, 0, max_pieces) if i in starts and j in ends]
+    return _answered(logits, pairs, threshold, _sum)
+
+
+@best_span.mistake("start and end each compared with [CLS]'s own, not their sum",
+                   think="what is compared with what in section 4.3?")  # fmt: skip
+def each_by_itself(logits, is_context, max_pieces=30, threshold=0.0):
+    i, j = _answered(logits, _pairs(is_context, 0, max_pieces), threshold, _sum, lambda logits: -1e9)
+    x = logits.tolist()
+    return (i, j) if x[i][0] > x[0][0] + threshold and x[j][1] > x[0][1] + threshold else (0, 0)
+
+
+@best_span.mistake("the threshold as a share of no answer's score", think="plus τ, or times?")
+def threshold_times(logits, is_context, max_pieces=30, threshold=0.0):
+    return _answered(logits, _pairs(is_context, 0, max_pieces), 0.0, _sum, lambda x: sum(x[0]) * (1 + threshold))
+
+
+@best_span.mistake("the end may lie before the start, if only it is near", think="what text is from 15 to 9?")
+def near_either_way(logits, is_context, max_pieces=30, threshold=0.0):
+    return _answered(logits, _pairs(is_context, 1 - max_pieces, max_pieces), threshold, _sum)
+
+
+@best_span.mistake("the best pair sought first, and no answer when it is too long",
+                   think="is there no other pair that is legal?")  # fmt: skip
+def none_when_too_long(logits, is_context, max_pieces=30, threshold=0.0):
+    i, j = _answered(logits, _pairs(is_context, 0, len(logits)), threshold, _sum)
+    return (i, j) if j - i < max_pieces else (0, 0)
+
+
+@best_span.mistake("probabilities multiplied and the threshold added to them", think="what is τ added to?")
+def threshold_on_probabilities(logits, is_context, max_pieces=30, threshold=0.0):
+    return _answered(logits.double().softmax(0), _pairs(is_context, 0, max_pieces), threshold,
+                     lambda x, i, j: x[i][0] * x[j][1], lambda x: x[0][0] * x[0][1])  # fmt: skip
+
+
+@best_span.mistake("softmax over start and end of a piece, not over pieces", think="what are the rivals of a start?")
+def softmax_of_each_piece(logits, is_context, max_pieces=30, threshold=0.0):
+    return _answered(logits.softmax(1), _pairs(is_context, 0, max_pieces), threshold, _sum)
+
+
+@best_span.mistake("last piece first, first piece second", think="in which order are they asked for?")
+def last_before_first_piece(logits, is_context, max_pieces=30, threshold=0.0):
+    return _answered(logits, _pairs(is_context, 0, max_pieces), threshold, _sum)[::-1]
+
+
+@best_span.mistake("(-1, -1) for no answer", think="which piece is at place -1?")
+def minus_one_pair(logits, is_context, max_pieces=30, threshold=0.0):
+    found = _answered(logits, _pairs(is_context, 0, max_pieces), threshold, _sum)
+    return found if found != (0, 0) else (-1, -1)
+
+
+@best_span.mistake("None for no answer", think="which pair stands for it?")
+def none_pair(logits, is_context, max_pieces=30, threshold=0.0):
+    found = _answered(logits, _pairs(is_context, 0, max_pieces), threshold, _sum)
+    return found if found != (0, 0) else None
+
+
+@best_span.mistake("the score returned with the pair", think="which two numbers are asked for?")
+def pair_and_score(logits, is_context, max_pieces=30, threshold=0.0):
+    i, j = _answered(logits, _pairs(is_context, 0, max_pieces), threshold, _sum)
+    return i, j, float(logits[i, 0] + logits[j, 1])
+
+
+@best_span.mistake("the scores outside the passage overwritten in the caller's tensor", think="who else needs logits?")
+def overwritten(logits, is_context, max_pieces=30, threshold=0.0):
+    found = _answered(logits, _pairs(is_context, 0, max_pieces), threshold, _sum)
+    logits[~is_context] = -1e9
+    return found
 
 
 # ---------------------------------------------------------------- 10.6 exact match and F1
@@ -1096,3 +1484,118 @@ def zero_for_two_empty(prediction, answers):
 def in_percent(prediction, answers):
     match, f1 = _scored(prediction, answers)
     return 100 * match, 100 * f1
+
+
+@exact_match_and_f1.mistake("exact match with the answer of the best F1 only", think="can two answers have F1 1?")
+def match_of_the_best_f1(prediction, answers):
+    said, golds = _words(prediction), [_words(answer) for answer in answers or [""]]
+    gold = max(golds, key=lambda gold: _f1(said, gold))
+    return float(said == gold), _f1(said, gold)
+
+
+@exact_match_and_f1.mistake("no answers: prediction compared with “” before it is brought to plain words",
+                            think="how many words has “The!”?")  # fmt: skip
+def no_answers_before_words(prediction, answers):
+    return _scored(prediction, answers) if answers else (float(prediction == ""),) * 2
+
+
+@exact_match_and_f1.mistake("an empty prediction judged before the answers are brought to plain words",
+                            think="how many words has “The!”?")  # fmt: skip
+def empty_before_words(prediction, answers):
+    return _scored(prediction, answers) if prediction else (float(not answers or "" in answers),) * 2
+
+
+@exact_match_and_f1.mistake("punctuation removed only where a word begins or ends (strip)",
+                            think="what becomes of “lantern's”?")  # fmt: skip
+def marks_inside_words_kept(prediction, answers):
+    strip = lambda text: " ".join(word.strip(string.punctuation) for word in text.split())  # noqa: E731
+    return _scored(prediction, answers, lambda text: _words(text, (_lower, strip, _no_articles)))
+
+
+@exact_match_and_f1.mistake("a few marks removed, not all of string.punctuation", think="which 32 marks are there?")
+def a_few_marks(prediction, answers):
+    few = lambda text: re.sub(r"[.,;:!?'\"-]", "", text)  # noqa: E731
+    return _scored(prediction, answers, lambda text: _words(text, (_lower, few, _no_articles)))
+
+
+@exact_match_and_f1.mistake(
+    "“_” kept: for a regular expression it is a letter (\\w)", think="is _ in string.punctuation?"
+)
+def underscore_kept(prediction, answers):
+    bare = lambda text: "".join(c for c in text if c == "_" or c not in string.punctuation)  # noqa: E731
+    return _scored(prediction, answers, lambda text: _words(text, (_lower, bare, _no_articles)))
+
+
+@exact_match_and_f1.mistake("articles sought with a space on both sides: of two side by side one stays",
+                            think="which spaces are left for the second?")  # fmt: skip
+def articles_between_spaces(prediction, answers):
+    cut = lambda text: re.sub(r" (a|an|the) ", " ", f" {' '.join(text.split())} ")  # noqa: E731
+    return _scored(prediction, answers, lambda text: _words(text, (_lower, _bare, cut)))
+
+
+@exact_match_and_f1.mistake("an article removed only with a space after it", think="what of one at the very end?")
+def articles_before_a_space(prediction, answers):
+    cut = lambda text: re.sub(r"\b(a|an|the)\s", "", text)  # noqa: E731
+    return _scored(prediction, answers, lambda text: _words(text, (_lower, _bare, cut)))
+
+
+@exact_match_and_f1.mistake("articles removed with the spaces around them: two words grow together",
+                            think="what stands between the words on either side?")  # fmt: skip
+def words_grown_together(prediction, answers):
+    cut = lambda text: re.sub(r"\s*\b(a|an|the)\b\s*", "", text)  # noqa: E731
+    return _scored(prediction, answers, lambda text: _words(text, (_lower, _bare, cut)))
+
+
+@exact_match_and_f1.mistake("exact match of the letters, without the spaces between words",
+                            think="are “foot ball” and “football” the same words?")  # fmt: skip
+def letters_alone(prediction, answers):
+    return _scored(prediction, answers, match=lambda said, true: float("".join(said) == "".join(true)))
+
+
+@exact_match_and_f1.mistake("split at single spaces: tabs and line breaks stay in words",
+                            think="what is white space besides “ ”?")  # fmt: skip
+def split_at_spaces(prediction, answers):
+    words = lambda text: [word for word in _no_articles(_bare(text.lower())).split(" ") if word]  # noqa: E731
+    return _scored(prediction, answers, words)
+
+
+@exact_match_and_f1.mistake("the prediction not brought to plain words, the answers only",
+                            think="who writes capitals, the model or the people?")  # fmt: skip
+def answers_normalised_only(prediction, answers):
+    golds = [_words(answer) for answer in answers or [""]]
+    said = prediction.split()
+    return max(float(said == gold) for gold in golds), max(_f1(said, gold) for gold in golds)
+
+
+@exact_match_and_f1.mistake("words compared place by place for F1", think="does F1 ask for the order?")
+def place_by_place(prediction, answers):
+    def f1(said, true):
+        if not said or not true:
+            return float(said == true)
+        return 2 * sum(a == b for a, b in zip(said, true, strict=False)) / (len(said) + len(true))
+
+    return _scored(prediction, answers, f1=f1)
+
+
+@exact_match_and_f1.mistake("all answers in one bag of words for F1", think="must one give all answers at once?")
+def answers_in_one_bag(prediction, answers):
+    match, _ = _scored(prediction, answers)
+    return match, _f1(_words(prediction), [word for answer in answers for word in _words(answer)])
+
+
+@exact_match_and_f1.mistake("only the shortest answer looked at", think="what are the other answers for?")
+def shortest_answer_only(prediction, answers):
+    return _scored(prediction, [min(answers, key=len)] if answers else [])
+
+
+@exact_match_and_f1.mistake("words without letters left out: numbers, say", think="is 1905 no answer?")
+def numbers_left_out(prediction, answers):
+    return _scored(prediction, answers, lambda text: [word for word in _words(text) if word.isalpha()])
+
+
+@exact_match_and_f1.mistake("“” added to the caller's empty list of answers", think="who else holds this list?")
+def added_for_the_caller(prediction, answers):
+    found = _scored(prediction, answers)
+    if not answers:
+        answers.append("")
+    return found
