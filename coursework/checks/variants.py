@@ -365,17 +365,15 @@ def _(new: Inputs):
 def _segments(got: tuple, a: list, b: list, part: str) -> str | None:
     if len(got) != 3:
         return f"returns {len(got)} values, expected 3: a, b and the label"
-    for name, mine, want in (("A", got[0], a), ("B", got[1], b)):
-        if list(mine) == want:
+    for name, mine, want, other in (("A", got[0], a, b), ("B", got[1], b, a)):
+        found, right = [[repr(token) for token in tokens] for tokens in (mine, want)]
+        if found == right:
             continue
-        if sorted(map(str, mine)) != sorted(map(str, want)):
-            other = b if name == "A" else a
-            if list(mine) == other:
-                return f"{part}: segment {name} is what the other segment should be"
-            return (
-                f"{part}: segment {name} has {len(mine)} items, {mine[:4]} …, where {want[:4]} … ({len(want)}) is right"
-            )
-        return f"{part}: segment {name} has the right tokens in another order"
+        if found == [repr(token) for token in other]:
+            return f"{part}: segment {name} is what the other segment should be"
+        if sorted(found) == sorted(right):
+            return f"{part}: segment {name} has the right tokens in another order"
+        return f"{part}: segment {name} has {len(mine)} items, {mine[:4]} …, where {want[:4]} … ({len(want)}) is right"
     return None
 
 
