@@ -190,6 +190,13 @@ def by_cross_entropy(weights, attention_mask):
     return each.view(-1, heads).mean(0)
 
 
+@attention_entropy.alternative
+def by_a_distribution(weights, attention_mask):
+    """Which keeps its shares away from 0 by the smallest step of a float: 1e-7 is left of an entropy of 0."""
+    rows = weights.transpose(1, 2)[attention_mask > 0]
+    return torch.distributions.Categorical(probs=rows).entropy().mean(0)
+
+
 # ---------------------------------------------------------------- 12.4 jobs of heads
 
 
@@ -223,6 +230,21 @@ def by_gathering(weights, input_ids, attention_mask, sep_id):
         "sep": torch.einsum("nhs,ns->nh", rows, (input_ids[b] == sep_id).to(rows.dtype)).mean(0),
         "previous": take(has_previous, i - 1),
         "next": take(has_next, i + 1),
+    }
+
+
+@head_jobs.alternative
+def sums_over_everything(weights, input_ids, attention_mask, sep_id):
+    """Padding needs no mask where it is asked: it gets 0. Only who asks has to be real, and the pairs be counted."""
+    real = attention_mask[:, None, :]
+    pairs = (attention_mask.sum(1) - 1).sum()
+    entropy = -(weights * weights.log()).nansum(-1) / attention_mask.sum(1).log()[:, None, None]
+    to_sep = torch.einsum("bhij,bj->bhi", weights, (input_ids == sep_id).to(weights.dtype))
+    return {
+        "sep": (to_sep * real).sum((0, 2)) / real.sum(),
+        "next": (weights.diagonal(1, 2, 3) * real[..., :-1]).sum((0, 2)) / pairs,
+        "previous": (weights.diagonal(-1, 2, 3) * real[..., 1:]).sum((0, 2)) / pairs,
+        "broadcast": (entropy * real).sum((0, 2)) / real.sum(),
     }
 
 

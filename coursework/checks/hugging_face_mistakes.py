@@ -162,6 +162,69 @@ def state_emptied(state, table, num_layers):
     return ours
 
 
+@translate_names.mistake(
+    "gamma and beta translated in a LayerNorm only", think="does the task speak of LayerNorm's names?"
+)
+def layer_norm_only(state, table, num_layers):
+    renamed = {
+        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
+        for name, tensor in state.items()
+    }
+    return _translate(renamed, table, num_layers, old=("gamma", "beta"))
+
+
+@translate_names.mistake(
+    "either the prefix or the old ending, not both: elif", think="what becomes of bert.embeddings.LayerNorm.gamma?"
+)
+def prefix_or_ending(state, table, num_layers):
+    def plain(name):
+        if name.startswith("bert."):
+            return name.removeprefix("bert.")
+        return re.sub(r"\.beta$", ".bias", re.sub(r"\.gamma$", ".weight", name))
+
+    renamed = {plain(name): tensor for name, tensor in state.items()}
+    return _translate(renamed, table, num_layers, prefix=False, old=("gamma", "beta"))
+
+
+@translate_names.mistake(
+    'the first name decides whether all begin with "bert."', think="must the names of a file be all of one kind?"
+)
+def first_name_decides(state, table, num_layers):
+    prefix = "bert." * next(iter(state)).startswith("bert.")
+    return _translate({name[len(prefix) :]: x for name, x in state.items()}, table, num_layers, prefix=False)
+
+
+@translate_names.mistake("an error without words", think="what would you like to read when a file does not fit?")
+def raises_without_words(state, table, num_layers):
+    try:
+        return _translate(state, table, num_layers)
+    except ValueError:
+        raise ValueError from None
+
+
+@translate_names.mistake(
+    "what is wrong printed or returned, not raised", think="what does the caller do with the result?"
+)
+def told_without_raising(state, table, num_layers):
+    try:
+        return _translate(state, table, num_layers)
+    except ValueError as error:
+        print(error)
+        return {}
+
+
+@translate_names.mistake("a list of blocks, never joined", think="which call makes one tensor of three?")
+def blocks_in_a_list(state, table, num_layers):
+    return _translate(state, table, num_layers, join=lambda blocks: blocks if len(blocks) > 1 else blocks[0])
+
+
+@translate_names.mistake(
+    "the rows with # taken once, with layer 0", think="how often does a row with # stand for a tensor?"
+)
+def layer_zero_only(state, table, num_layers):
+    return _translate(state, table, min(num_layers, 1), left=False)
+
+
 # ---------------------------------------------------------------- 12.2 where two models part
 
 
@@ -352,6 +415,147 @@ def none_when_equal(mine, theirs, attention_mask, tolerance=1e-4):
     return found[0] if found else None
 
 
+@first_divergence.mistake("the limit taken from mine, not from theirs", think="which of the two is known to be right?")
+def size_of_mine(mine, theirs, attention_mask, tolerance=1e-4):
+    found = _diverge(mine, theirs, attention_mask, tolerance)
+    for name, kind in found:
+        if kind in ("shape", "nan", "transposed"):
+            return name, kind
+        a, b = mine[name][attention_mask == 1], theirs[name][attention_mask == 1]
+        if float((a - b).abs().max()) > tolerance * float(a.abs().max()):
+            return name, kind
+    return None, "equal"
+
+
+@first_divergence.mistake(
+    "the limit taken from all numbers, padding's too", think="may what nobody reads decide what counts as a difference?"
+)
+def size_with_padding(mine, theirs, attention_mask, tolerance=1e-4):
+    for name, b in theirs.items():
+        room = tolerance * float(b.abs().max() / b[attention_mask == 1].abs().max())
+        if found := _diverge(mine, {name: b}, attention_mask, room):
+            return found[0]
+    return None, "equal"
+
+
+@first_divergence.mistake(
+    "each number compared with its own size, as torch.allclose(rtol=…) does",
+    think="what is the limit for a number near 0?",
+)
+def own_size(mine, theirs, attention_mask, tolerance=1e-4):
+    def kind(a, b, limit, turned):
+        if bool(((a - b).abs() <= tolerance * b.abs()).all()):
+            return "transposed" if turned else ""
+        return _kind(a, b, limit, turned) or "scaled"
+
+    return _first(_diverge(mine, theirs, attention_mask, tolerance, kind=kind))
+
+
+@first_divergence.mistake("the sign of the difference kept: too small passes", think="is −3 above the limit?")
+def signed_difference(mine, theirs, attention_mask, tolerance=1e-4):
+    def kind(a, b, limit, turned):
+        if not bool(a.isnan().any()) and float((a - b).max()) <= limit:
+            return "transposed" if turned else ""
+        return _kind(a, b, limit, turned)
+
+    return _first(_diverge(mine, theirs, attention_mask, tolerance, kind=kind))
+
+
+@first_divergence.mistake("only the first token compared", think="which tokens are real: only [CLS]?")
+def only_cls(mine, theirs, attention_mask, tolerance=1e-4):
+    first = torch.zeros_like(attention_mask)
+    first[:, 0] = 1
+    return _first(_diverge(mine, theirs, first, tolerance))
+
+
+@first_divergence.mistake("only the first text of the batch compared", think="how many texts are in a batch?")
+def only_the_first_text(mine, theirs, attention_mask, tolerance=1e-4):
+    first = torch.zeros_like(attention_mask)
+    first[0] = attention_mask[0]
+    return _first(_diverge(mine, theirs, first, tolerance))
+
+
+@first_divergence.mistake(
+    "all shapes looked at before any number", think="does the first difference have to be a shape?"
+)
+def shapes_of_all_first(mine, theirs, attention_mask, tolerance=1e-4):
+    found = _diverge(mine, theirs, attention_mask, tolerance)
+    shapes = [pair for pair in found if pair[1] in ("shape", "transposed")]
+    return _first(shapes or found)
+
+
+@first_divergence.mistake("NaN looked for in the padding too", think="does what stands at padding count?")
+def nan_of_padding(mine, theirs, attention_mask, tolerance=1e-4):
+    for name in theirs:
+        if bool(mine[name].isnan().any()):
+            return name, "nan"
+        if found := _diverge(mine, {name: theirs[name]}, attention_mask, tolerance):
+            return found[0]
+    return None, "equal"
+
+
+@first_divergence.mistake("multiplied by the mask: NaN · 0 is NaN", think="what is NaN times 0?")
+def multiplied_by_the_mask(mine, theirs, attention_mask, tolerance=1e-4):
+    keep, everyone = attention_mask[..., None], torch.ones_like(attention_mask)
+    for name, b in theirs.items():
+        a = mine[name] * keep if mine[name].shape == b.shape else mine[name]
+        mask = everyone if mine[name].shape == b.shape else attention_mask
+        found = _diverge({name: a}, {name: b * keep}, mask, tolerance)
+        if found:
+            return found[0]
+    return None, "equal"
+
+
+@first_divergence.mistake("a factor for each feature", think="one number for the whole tensor, or one a column?")
+def factor_a_feature(mine, theirs, attention_mask, tolerance=1e-4):
+    def kind(a, b, limit, turned):
+        said = _kind(a, b, limit, turned)
+        even = said == "other" and float((a - (a * b).sum(0) / (b * b).sum(0) * b).abs().max()) <= limit
+        return "scaled" if even else said
+
+    return _first(_diverge(mine, theirs, attention_mask, tolerance, kind=kind))
+
+
+@first_divergence.mistake("a factor for each token", think="one number for the whole tensor, or one a row?")
+def factor_a_token(mine, theirs, attention_mask, tolerance=1e-4):
+    def kind(a, b, limit, turned):
+        said = _kind(a, b, limit, turned)
+        even = said == "other" and float((a - (a * b).sum(1, True) / (b * b).sum(1, True) * b).abs().max()) <= limit
+        return "scaled" if even else said
+
+    return _first(_diverge(mine, theirs, attention_mask, tolerance, kind=kind))
+
+
+@first_divergence.mistake(
+    "a shift for each token", think="is the same vector missing everywhere, or another one each time?"
+)
+def shift_a_token(mine, theirs, attention_mask, tolerance=1e-4):
+    def kind(a, b, limit, turned):
+        said = _kind(a, b, limit, turned)
+        even = said == "other" and float(((a - b) - (a - b)[:, :1]).abs().max()) <= limit
+        return "shifted" if even else said
+
+    return _first(_diverge(mine, theirs, attention_mask, tolerance, kind=kind))
+
+
+@first_divergence.mistake(
+    "the tensors paired by their order, not by name", think="must mine be in the order of theirs?"
+)
+def paired_by_order(mine, theirs, attention_mask, tolerance=1e-4):
+    return _first(_diverge(dict(zip(theirs, mine.values(), strict=True)), theirs, attention_mask, tolerance))
+
+
+@first_divergence.mistake('a text "None" where no tensor differs', think='is "None" in quotes the same as None?')
+def none_as_a_text(mine, theirs, attention_mask, tolerance=1e-4):
+    name, kind = _first(_diverge(mine, theirs, attention_mask, tolerance))
+    return str(name), kind
+
+
+@first_divergence.mistake("the pair turned round: (kind, name)", think="which of the two comes first in the example?")
+def pair_turned_round(mine, theirs, attention_mask, tolerance=1e-4):
+    return _first(_diverge(mine, theirs, attention_mask, tolerance))[::-1]
+
+
 # ---------------------------------------------------------------- 12.3 entropy of a head
 
 
@@ -445,6 +649,39 @@ def unweighted(weights, attention_mask):
 @attention_entropy.mistake("1 − Σ p², which is Gini's impurity", think="where is the logarithm?")
 def gini(weights, attention_mask):
     return _over_real(1 - weights.square().sum(-1), attention_mask)
+
+
+@attention_entropy.mistake("logarithms to base 10", think="ln 6 is 1.79; what is log10 6?")
+def to_base_ten(weights, attention_mask):
+    return _over_real(_entropies(weights) / math.log(10), attention_mask)
+
+
+@attention_entropy.mistake("divided by the ln n of each text", think="is a share asked for?")
+def share_of_each_text(weights, attention_mask):
+    most = attention_mask.sum(1).to(weights.dtype).log()[:, None, None]
+    return _over_real(_entropies(weights) / most, attention_mask)
+
+
+@attention_entropy.mistake("log_softmax in the place of log", think="are the weights scores, or shares already?")
+def log_softmax_of_weights(weights, attention_mask):
+    return _over_real(-(weights * weights.log_softmax(-1)).sum(-1), attention_mask)
+
+
+@attention_entropy.mistake("only the first text of the batch", think="how many texts are in a batch?")
+def first_text_only(weights, attention_mask):
+    return _over_real(_entropies(weights[:1]), attention_mask[:1])
+
+
+@attention_entropy.mistake("divided by the number of texts, not of tokens", think="how many rows are averaged?")
+def divided_by_texts(weights, attention_mask):
+    return (_entropies(weights) * attention_mask[:, None, :]).sum((0, 2)) / len(weights)
+
+
+@attention_entropy.mistake(
+    "a number added to every weight, and not a tiny one", think="what does log(p + 0.001) do to p = 0.01?"
+)
+def large_epsilon(weights, attention_mask):
+    return _over_real(-(weights * (weights + 1e-3).log()).sum(-1), attention_mask)
 
 
 # ---------------------------------------------------------------- 12.4 jobs of heads
@@ -553,6 +790,59 @@ def mean_sep(weights, input_ids, attention_mask, sep_id):
     is_sep = (input_ids == sep_id)[:, None, None, :]
     to_sep = (weights * is_sep).sum(-1) / is_sep.sum(-1)
     return _jobs(weights, input_ids, attention_mask, sep_id) | {"sep": _over_real(to_sep, attention_mask)}
+
+
+@head_jobs.mistake("102 taken for [SEP], whatever sep_id is", think="what is the argument sep_id for?")
+def sep_is_102(weights, input_ids, attention_mask, sep_id):
+    return _jobs(weights, input_ids, attention_mask, 102)
+
+
+@head_jobs.mistake("the token itself instead of the next one", think="which diagonal holds what i gives to i + 1?")
+def main_diagonal(weights, input_ids, attention_mask, sep_id):
+    own = _over_real(weights.diagonal(0, 2, 3), attention_mask)
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {"next": own}
+
+
+@head_jobs.mistake(
+    "no mask on the diagonals: pairs of padding counted", think="how many pairs has a text of n real tokens?"
+)
+def all_pairs(weights, input_ids, attention_mask, sep_id):
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {
+        "next": weights.diagonal(1, 2, 3).mean((0, 2)), "previous": weights.diagonal(-1, 2, 3).mean((0, 2))
+    }  # fmt: skip
+
+
+@head_jobs.mistake("without the rows of [SEP] itself", think="over which tokens is the mean of “sep”?")
+def rows_without_sep(weights, input_ids, attention_mask, sep_id):
+    to_sep = (weights * (input_ids == sep_id)[:, None, None, :]).sum(-1)
+    asking = attention_mask * (input_ids != sep_id)
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {"sep": _over_real(to_sep, asking)}
+
+
+@head_jobs.mistake("divided by how many [SEP] there are, not tokens", think="a mean over which rows?")
+def divided_by_seps(weights, input_ids, attention_mask, sep_id):
+    is_sep = (input_ids == sep_id).to(weights.dtype)
+    given = torch.einsum("bhij,bj->h", weights * attention_mask[:, None, :, None], is_sep) / is_sep.sum()
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {"sep": given}
+
+
+@head_jobs.mistake("an entropy divided by n, not by ln n", think="what is the entropy of n equal shares?")
+def divided_by_n(weights, input_ids, attention_mask, sep_id):
+    even = _entropies(weights) / attention_mask.sum(1)[:, None, None]
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {"broadcast": _over_real(even, attention_mask)}
+
+
+@head_jobs.mistake("the mean entropy divided by the mean of ln n", think="what comes first: the share, or the mean?")
+def ratio_of_means(weights, input_ids, attention_mask, sep_id):
+    most = attention_mask.sum(1).to(weights.dtype).log().mean()
+    even = _over_real(_entropies(weights), attention_mask) / most
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {"broadcast": even}
+
+
+@head_jobs.mistake("the length of the first text used for all", think="is every text as long as the first?")
+def first_length_for_all(weights, input_ids, attention_mask, sep_id):
+    even = _over_real(_entropies(weights), attention_mask) / math.log(int(attention_mask[0].sum()))
+    return _jobs(weights, input_ids, attention_mask, sep_id) | {"broadcast": even}
 
 
 @head_jobs.mistake("an entropy that is not divided by the largest possible", think="what is the most, with n tokens?")

@@ -443,7 +443,8 @@ def one_step(function, weights, micro_batches, max_norm, about, old=0.0):
                 self.register_parameter(name, torch.nn.Parameter(value.clone()))
 
         def forward(self, ids):  # (B, S) -> (B, S, V)
-            events.append("forward" if self.training else "forward in eval mode")
+            forward = "forward" if self.training else "forward in eval mode"
+            events.append(forward if torch.is_grad_enabled() else "look")  # under no_grad nothing is kept
             logits = torch.tanh(self.table[ids] @ self.dense) @ self.table.T + self.bias
             if logits.requires_grad:
                 logits.register_hook(lambda grad: events.append("backward"))
@@ -556,6 +557,9 @@ def _in_bites(answer: Answer) -> str | None:
     for event in answer.value:
         waiting += event.startswith("forward") - (event == "backward")
         most = max(most, waiting)
+    looks = answer.value.count("look")
+    if looks:
+        return f"the model is run {looks} more times under no_grad: one pass a micro-batch has all that is needed"
     forwards = sum(event.startswith("forward") for event in answer.value)
     if forwards == 1:
         return "the micro-batches are put together again: that needs the memory of the whole batch"

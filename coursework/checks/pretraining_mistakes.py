@@ -1017,6 +1017,23 @@ def one_backward(model, optimizer, micro_batches, max_norm):
     return loss.detach()
 
 
+@training_step.mistake(
+    "a second pass under no_grad for the loss: the model is run twice as often",
+    think="is the loss not known from the pass that is sent back?",
+)
+def a_second_pass(model, optimizer, micro_batches, max_norm):
+    model.train()
+    optimizer.zero_grad()
+    count = _count(micro_batches)
+    with torch.no_grad():
+        total = sum(_sum(model, ids, labels) for ids, labels in micro_batches) / count
+    for ids, labels in micro_batches:
+        (_sum(model, ids, labels) / count).backward()
+    _clip(model, max_norm)
+    optimizer.step()
+    return total
+
+
 @training_step.mistake("the micro-batches put together again", think="why was the batch cut into pieces?")
 def together_again(model, optimizer, micro_batches, max_norm):
     ids, labels = (torch.cat(list(part)) for part in zip(*micro_batches, strict=True))

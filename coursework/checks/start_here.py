@@ -1,5 +1,7 @@
 """Unit 00: a warm-up of one line, to meet the checks before there is anything hard to check."""
 
+import re
+
 import torch
 
 from coursework.checks.engine import Call, Case, Exercise, Inputs, Part
@@ -27,7 +29,8 @@ def _count_words(sentence):
 def _(new: Inputs):
     words = ["the", "seal", "broke", "letter", "and", "swam", "home", "under", "a", "cold", "moon"]
     sentences = [" ".join(new.random.choices(words, k=k)) for k in (new.random.randrange(4, 9), 2, 1)]
-    for sentence in (*sentences, "The seal broke the seal and swam home, the letter unread."):
+    told = "The seal broke the seal and swam home, the letter unread."
+    for sentence in (*sentences, told, "The captain's well-known seal broke at 10:30!"):
         yield Case("plain sentences", (Call((sentence,)),), holds=_expects(sentence))
     first = sentences[0]
     for sentence in (first.replace(" ", "   "), f"  {first} ", first.replace(" ", "\n"), first.replace(" ", "\t")):
@@ -38,7 +41,9 @@ def _(new: Inputs):
 
 def _expects(sentence: str):
     want = _count_words(sentence)
-    return lambda a: None if a.value == want else f"count_words({sentence!r}) returns {a.value}, expected {want}"
+    return lambda a: (
+        None if repr(a.value) == repr(want) else f"count_words({sentence!r}) returns {a.value}, expected {want}"
+    )
 
 
 @count_words.mistake("counting characters", think="what does len of a string count?")
@@ -73,6 +78,33 @@ def returns_the_words(sentence):
     return sentence.split()
 
 
+@count_words.mistake("spaces cut off at the ends only", think="how many spaces may stand between two words?")
+def strips_the_ends(sentence):
+    return len(sentence.strip().split(" "))
+
+
+@count_words.mistake(
+    "a cut at every run of white space, as re.split does", think="what stands before the first space of ' seal'?"
+)
+def cuts_at_each_run(sentence):
+    return len(re.split(r"\s+", sentence))
+
+
+@count_words.mistake("runs of letters and digits counted, as \\w+ does", think="is “captain's” one word here, or two?")
+def letters_and_digits(sentence):
+    return len(re.findall(r"\w+", sentence))
+
+
+@count_words.mistake("at least one word found, even where there is none", think="how many words has an empty sentence?")
+def never_zero(sentence):
+    return len(sentence.split()) or 1
+
+
+@count_words.mistake("a float", think="what is asked for: 5 or 5.0?")
+def as_a_float(sentence):
+    return float(len(sentence.split()))
+
+
 @count_words.alternative
 def split_and_len(sentence):
     return len(sentence.split())
@@ -80,8 +112,6 @@ def split_and_len(sentence):
 
 @count_words.alternative
 def regular_expression(sentence):
-    import re
-
     return len(re.findall(r"\S+", sentence))
 
 

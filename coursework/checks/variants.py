@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 
 from coursework.checks import variants_rewards
-from coursework.checks.engine import Answer, Call, Case, Exercise, Inputs, Part
+from coursework.checks.engine import Answer, Call, Case, Exercise, Inputs, Part, describe
 from coursework.runner import Probe
 
 LESSON = "11_variants"
@@ -38,20 +38,25 @@ def _roberta_positions(input_ids, padding_id):
 
 @roberta_positions.cases
 def _(new: Inputs):
-    def ids(padding_id: int, lengths: list[int], width: int, left: bool = False) -> torch.Tensor:
-        table = new.integers(10, 90, len(lengths), width)
+    def ids(padding_id: int, lengths: list[int], width: int, side: str = "right") -> torch.Tensor:
+        """Pieces from 0 on, but not padding; `lengths` of them in each row are real, the others padding."""
+        table = new.integers(0, 90, len(lengths), width)
+        table[:, [0, -1]] = torch.tensor([0, 2])  # <s> and </s>
+        table[table == padding_id] = 90
         columns = torch.arange(width)
         for row, length in zip(table, lengths, strict=True):
-            row[columns < width - length if left else columns >= length] = padding_id
+            right = columns >= length
+            places = {"right": right, "left": columns < width - length, "between": right & (columns < width - 1)}
+            row[places[side]] = padding_id
         return table
 
     full = [ids(padding_id, [7, 7], 7) for padding_id in (1, 4)]
     for padding_id, table in zip((1, 4), full, strict=True):
         says = f"in a row without padding (padding_id {padding_id}) positions are wrong"
         yield Case("first position", (Call((table, padding_id)),), says)
-    for padding_id, left in ((1, False), (1, True), (3, True), (3, False)):
-        table = ids(padding_id, [8, 3, 5, 1], 8, left)
-        real, side = table != padding_id, "left" if left else "right"
+    for padding_id, side in ((1, "on the right"), (1, "on the left"), (3, "on the left"), (3, "between")):
+        table = ids(padding_id, [8, 3, 5, 1], 8, side.split()[-1])
+        real = table != padding_id
         want = torch.where(real, real.cumsum(1) + padding_id, padding_id)
 
         def agrees(answer: Answer, where: torch.Tensor, what: str, want: torch.Tensor = want) -> str | None:
@@ -62,8 +67,8 @@ def _(new: Inputs):
             got = f"{int(answer.value[row, column])} where {int(want[row, column])} is right"
             return f"{what}: {got} (row {row}, column {column})"
 
-        counted = f"a real token has another position with padding on the {side}"
-        padded = f"padding on the {side} does not get position {padding_id}"
+        counted = f"with padding {side} a real token has another position"
+        padded = f"padding {side} does not get position {padding_id}"
         call = Call((table, padding_id))
         yield Case("counting", (call,), holds=lambda a, f=agrees, r=real, w=counted: f(a, r, w))
         yield Case("padding", (call,), holds=lambda a, f=agrees, r=~real, w=padded: f(a, r, w))
@@ -175,6 +180,10 @@ def run_shared(encoder_class, make_layer, times, hidden, mask):
     return encoder_class(make_layer, times)(hidden, mask)
 
 
+def run_without_mask(encoder_class, make_layer, times, hidden):
+    return encoder_class(make_layer, times)(hidden)
+
+
 def count_shared(encoder_class, make_layer, times, hidden, mask):
     encoder = encoder_class(make_layer, times)
     encoder(hidden, mask)
@@ -202,7 +211,7 @@ def _(new: Inputs):
     for times in (1, 3, 12):
         says = f"run {'once' if times == 1 else f'{times} times'}, the result is off by {{off}}"
         yield Case("many times", (call(run_shared, times, hidden, mask),), says)
-    yield Case("many times", (call(run_shared, 2, hidden, None),), "without a mask the result is off by {off}")
+    yield Case("many times", (call(run_without_mask, 2, hidden),), "without a mask the result is off by {off}")
     yield Case("one layer", (call(count_shared, 5, hidden, mask),), holds=lambda a: _parameters_of(a.value, 5))
     yield Case("state dict", (call(list_shared, 5),), holds=lambda a: _entries_of(a.value, 5))
     says = "the gradient of the layer's tensor is off by {off}: it is the sum over all the times it was used"
@@ -266,7 +275,7 @@ def _(new: Inputs):
     def grows(step: int, what: str) -> Callable:
         def holds(before: Answer, after: Answer) -> str | None:
             got = after.value - before.value
-            return None if got == step else f"{what} adds {got:,} parameters, not {step:,}"
+            return None if got == step else f"{what}: {got:+,} parameters, not {step:+,}"
 
         return holds
 
@@ -279,19 +288,17 @@ def _(new: Inputs):
         pair = call(layers=2, **size), call(layers=3, **size)
         yield Case("one layer", pair, holds=grows(layer, f"a layer of width {width} and inner width {inner}"))
     pair = call(layers=2, shared=True), call(layers=9, shared=True)
-    yield Case("layers", pair, holds=grows(0, "running a shared layer 9 times and not 2"))
+    yield Case("layers", pair, holds=grows(0, "a shared layer that is run 9 times and not 2"))
     layer = 4 * (144 + 12) + 2 * 12 * 31 + 31 + 12 + 48
     pair = call(layers=7, shared=True), call(layers=7)
-    yield Case("layers", pair, holds=grows(6 * layer, "giving all 7 layers their own weights"))
+    yield Case("layers", pair, holds=grows(6 * layer, "7 layers with weights of their own instead of one shared"))
     # Without layers and words, as wide as narrow: what is left is places, their LayerNorm and the head.
     rest = _count_masked_lm(0, 12, 31, 0, 12, False)
     empty = call(vocab=0, layers=0)
     yield Case("the rest", (empty,), holds=lambda a: _is_left(a.value, rest))
     pair = empty, call(vocab=0, layers=0, embedding=7)
     step = _count_masked_lm(0, 12, 31, 0, 7, False) - rest
-    yield Case(
-        "narrow and wide", pair, holds=grows(step, "an embedding 7 wide in a model 12 wide, no words, no layers,")
-    )
+    yield Case("narrow and wide", pair, holds=grows(step, "an embedding 7 and not 12 wide, no words, no layers"))
     for numbers in (
         (30522, 768, 3072, 12, 768, False),
         (30000, 768, 3072, 12, 128, True),
@@ -306,7 +313,9 @@ def _is_left(got: int, want: int) -> str | None:
 
 
 def _is_all(got: int, numbers: tuple, want: int) -> str | None:
-    return None if got == want else f"count_masked_lm{numbers} is {got:,}, off by {got - want:+,}"
+    if got == want:
+        return f"count_masked_lm{numbers} is {got}: a float, not a whole number" if isinstance(got, float) else None
+    return f"count_masked_lm{numbers} is {got:,}, off by {got - want:+,}"
 
 
 @count_masked_lm.reward
@@ -354,25 +363,25 @@ def _(new: Inputs):
 
 
 def _segments(got: tuple, a: list, b: list, part: str) -> str | None:
-    for name, mine, want in (("A", got[0], a), ("B", got[1], b)):
-        if list(mine) == want:
+    if len(got) != 3:
+        return f"returns {len(got)} values, expected 3: a, b and the label"
+    for name, mine, want, other in (("A", got[0], a, b), ("B", got[1], b, a)):
+        found, right = [[repr(token) for token in tokens] for tokens in (mine, want)]
+        if found == right:
             continue
-        if sorted(map(str, mine)) != sorted(map(str, want)):
-            other = b if name == "A" else a
-            if list(mine) == other:
-                return f"{part}: segment {name} is what the other segment should be"
-            return (
-                f"{part}: segment {name} has {len(mine)} items, {mine[:4]} …, where {want[:4]} … ({len(want)}) is right"
-            )
-        return f"{part}: segment {name} has the right tokens in another order"
+        if found == [repr(token) for token in other]:
+            return f"{part}: segment {name} is what the other segment should be"
+        if sorted(found) == sorted(right):
+            return f"{part}: segment {name} has the right tokens in another order"
+        return f"{part}: segment {name} has {len(mine)} items, {mine[:4]} …, where {want[:4]} … ({len(want)}) is right"
     return None
 
 
 def _order_label(got: tuple, swapped: bool) -> str | None:
     want = int(swapped)
     if len(got) != 3:
-        return f"returns {len(got)} values, expected 3"
-    if int(got[2]) == want:
+        return f"returns {len(got)} values, expected 3: a, b and the label"
+    if repr(got[2]) == repr(want):
         return None
     return f"the label of a pair {'swapped' if swapped else 'in order'} is {got[2]}, not {want}"
 
@@ -420,7 +429,10 @@ def which(number: int):
 
 def one_of(number):
     def driver(function, *arguments):
-        return list(function(*arguments))[number]
+        losses = function(*arguments)
+        if not isinstance(losses, (tuple, list)) or len(losses) != 3:
+            raise TypeError("three losses are asked for, as a tuple: soft, hard, cosine")
+        return losses[number]
 
     return driver
 
@@ -463,8 +475,9 @@ def _(new: Inputs):
     yield Case("cosine", (call(2, 1.0, full),), "cosine: without padding it is off by {off}")
     yield Case("mask", (call(2, 1.0),), "cosine: with padding it is off by {off}")
     one = torch.ones((), dtype=new.dtype)
-    for number, leaf in ((0, 0), (1, 0), (2, 3)):
-        yield Case("gradient", (call(number, 2.0, wrt=(leaf,), cotangents=(one,)),))
+    for number, leaf, name in ((0, 0, "soft"), (1, 0, "hard"), (2, 3, "cosine")):
+        says = f"{name}: at temperature 2 it is off by {{off}}"
+        yield Case("gradient", (call(number, 2.0, wrt=(leaf,), cotangents=(one,)),), says)
     asked = Call((*arguments, 2.0), driver=Probe.of(teachers_share))
     yield Case("teacher", (asked,), holds=lambda a: _who_learns(a.value), loose=True)
 
@@ -526,8 +539,10 @@ def _(new: Inputs):
                 f"layers.{number}.up_weight": new.normal(6, 4),
                 f"layers.{number}.up_bias": new.normal(6),
                 f"layers.{number}.norm{number}_{number // 2}": new.normal(4),
+                f"layers.{number}.parts.{number}.bias": new.normal(4),
             }  # numbers that count no layers
-        state["pooler.layers.weight"] = new.normal(4, 4)  # "layers" in it, and yet no layer
+        state["pooler.layers.3.weight"] = new.normal(4, 4)  # "layers" in it, and yet no layer
+        state["layers_scale.weight"] = new.normal(4)
         names = list(state)
         if shuffled:
             new.random.shuffle(names)
@@ -543,8 +558,17 @@ def _(new: Inputs):
     yield Case("copies", (Call((state,), driver=Probe.of(alter_it)),), says)
 
 
+def _layer(name: str) -> int:
+    """The number after "layers."; -1 if there is none."""
+    number = name.split(".")[1]
+    return int(number) if number.isdecimal() else -1
+
+
 def _half(got: dict, state: dict, layers: int, part: str) -> str | None:
-    mine = {name: tensor for name, tensor in got.items() if str(name).startswith("layers.")}
+    odd = next((name for name, tensor in got.items() if not isinstance(tensor, torch.Tensor)), None)
+    if odd is not None:
+        return f"under {odd!r} stands {describe(got[odd])}, not a tensor"
+    mine = {str(name): tensor for name, tensor in got.items() if str(name).startswith("layers.")}
     if part == "the rest":
         for name in (name for name in state if not name.startswith("layers.")):
             if name not in got:
@@ -555,20 +579,20 @@ def _half(got: dict, state: dict, layers: int, part: str) -> str | None:
         return f"{extra[0]} is a name that the teacher has not" if extra else None
     if part == "new numbers":
         want = {f"layers.{n}.{kind}" for n in range(layers // 2)
-                for kind in ("up_weight", "up_bias", f"norm{2 * n}_{n}")}  # fmt: skip
+                for kind in ("up_weight", "up_bias", f"norm{2 * n}_{n}", f"parts.{2 * n}.bias")}  # fmt: skip
         if set(mine) == want:
             return None
-        found = sorted({int(name.split(".")[1]) for name in mine})
+        found = sorted({_layer(name) for name in mine})
         if found == list(range(layers // 2)):
-            odd = [f"{name}, which the student should not have" for name in sorted(set(mine) - want)]
-            odd += [f"no {name}" for name in sorted(want - set(mine))]
-            return f"the layers have the right numbers, but there is {odd[0]}"
+            wrong = [f"{name}, which the student should not have" for name in sorted(set(mine) - want)]
+            wrong += [f"no {name}" for name in sorted(want - set(mine))]
+            return f"the layers have the right numbers, but there is {wrong[0]}"
         return f"from {layers} layers the student has layers {found}, expected 0 … {layers // 2 - 1}"
     from_layer = {}
     for name, tensor in mine.items():
         if name.endswith("up_weight"):
             same = [n for n in range(layers) if torch.equal(tensor.cpu(), state[f"layers.{n}.up_weight"])]
-            from_layer[int(name.split(".")[1])] = same[0] if same else None
+            from_layer[_layer(name)] = same[0] if same else None
     found = [from_layer[number] for number in sorted(from_layer)]
     if found == list(range(0, layers, 2)):
         return None

@@ -1,6 +1,8 @@
 """What students really get wrong in unit 11, as code: each must be rejected and called by its name."""
 
 import copy
+import random
+import re
 
 import torch
 import torch.nn.functional as F
@@ -88,6 +90,55 @@ def through_the_batch(input_ids, padding_id):
     return real.flatten().cumsum(0).view_as(real) * real + padding_id
 
 
+@roberta_positions.mistake("0 taken for padding, as in BERT", think="which number has padding here, and which has <s>?")
+def zero_is_padding(input_ids, padding_id):
+    real = input_ids != 0
+    return real.cumsum(1) * real + padding_id
+
+
+@roberta_positions.mistake("1 taken for padding, whatever padding_id is", think="what if padding has another number?")
+def one_is_padding(input_ids, padding_id):
+    real = input_ids != 1
+    return real.cumsum(1) * real + padding_id
+
+
+@roberta_positions.mistake(
+    "ids below padding_id taken for padding: > instead of !=", think="which number has the first token, <s>?"
+)
+def larger_ids_only(input_ids, padding_id):
+    real = input_ids > padding_id
+    return real.cumsum(1) * real + padding_id
+
+
+@roberta_positions.mistake(
+    "the columns from the first real token on: right only without padding between",
+    think="does padding between two words move the second word on?",
+)
+def columns_from_the_first(input_ids, padding_id):
+    real = input_ids != padding_id
+    columns = torch.arange(input_ids.shape[1], device=input_ids.device) - real.long().argmax(1, keepdim=True)
+    return torch.where(real, columns + padding_id + 1, padding_id)
+
+
+@roberta_positions.mistake("so many first columns counted as a row has real tokens", think="must padding come last?")
+def lengths_only(input_ids, padding_id):
+    length = (input_ids != padding_id).sum(1, keepdim=True)
+    columns = torch.arange(input_ids.shape[1], device=input_ids.device)
+    return torch.where(columns < length, columns + padding_id + 1, padding_id)
+
+
+@roberta_positions.mistake("counted from the end of the row", think="in which direction is a text read?")
+def from_the_end(input_ids, padding_id):
+    real = (input_ids != padding_id).long()
+    return real.flip(1).cumsum(1).flip(1) * real + padding_id
+
+
+@roberta_positions.mistake("the question turned round: padding counted, not words", think="where is “is real” True?")
+def padding_counted(input_ids, padding_id):
+    padded = input_ids == padding_id
+    return padded.cumsum(1) * padded + padding_id
+
+
 # ---------------------------------------------------------------- 11.2 ALBERT's embedding
 
 
@@ -145,6 +196,42 @@ def from_one(input_ids, weights):
 )
 def frozen_words(input_ids, weights):
     return F.linear(weights["word"].detach()[input_ids], weights["widen.weight"], weights["widen.bias"])
+
+
+@factorised_embedding.mistake("padding_idx=0: row 0 never learns", think="is row 0 a row like any other here?")
+def row_zero_frozen(input_ids, weights):
+    narrow = F.embedding(input_ids, weights["word"], padding_idx=0)
+    return F.linear(narrow, weights["widen.weight"], weights["widen.bias"])
+
+
+@factorised_embedding.mistake(
+    "the numbers put into a layer of one's own (.data): the given matrix never learns",
+    think="whose gradient does backward() fill: the layer's, or the tensor's in `weights`?",
+)
+def own_layer(input_ids, weights):
+    narrow = weights["word"][input_ids]
+    layer = nn.Linear(*weights["widen.weight"].T.shape)
+    layer.weight.data, layer.bias.data = weights["widen.weight"], weights["widen.bias"]
+    return layer(narrow)
+
+
+@factorised_embedding.mistake("all of it under no_grad: nothing learns", think="which weights are to be trained?")
+def under_no_grad(input_ids, weights):
+    with torch.no_grad():
+        return F.linear(weights["word"][input_ids], weights["widen.weight"], weights["widen.bias"])
+
+
+@factorised_embedding.mistake(
+    "normalised before it widens, as the real ALBERT does", think="what does the task say to leave out?"
+)
+def normalised(input_ids, weights):
+    narrow = weights["word"][input_ids]
+    return F.linear(F.layer_norm(narrow, narrow.shape[-1:]), weights["widen.weight"], weights["widen.bias"])
+
+
+@factorised_embedding.mistake("the bias added twice", think="what does F.linear do with its third argument?")
+def bias_twice(input_ids, weights):
+    return F.linear(weights["word"][input_ids], weights["widen.weight"], weights["widen.bias"]) + weights["widen.bias"]
 
 
 # ---------------------------------------------------------------- 11.3 one layer, many times
@@ -256,6 +343,73 @@ class Detached(_Shared):
         return hidden
 
 
+@SharedEncoder.mistake("run once too few", think="how many numbers has range(times - 1)?")
+class OnceTooFew(_Shared):
+    def forward(self, hidden, attention_mask=None):
+        for _ in range(self.times - 1):
+            hidden = self.layer(hidden, attention_mask)
+        return hidden
+
+
+@SharedEncoder.mistake("always run twelve times", think="what is the argument times for?")
+class AlwaysTwelve(_Shared):
+    def forward(self, hidden, attention_mask=None):
+        for _ in range(12):
+            hidden = self.layer(hidden, attention_mask)
+        return hidden
+
+
+@SharedEncoder.mistake("the mask passed on in the first run only", think="is there padding in the second run too?")
+class MaskOnce(_Shared):
+    def forward(self, hidden, attention_mask=None):
+        hidden = self.layer(hidden, attention_mask)
+        for _ in range(self.times - 1):
+            hidden = self.layer(hidden)
+        return hidden
+
+
+@SharedEncoder.mistake("a mask without a default: encoder(hidden) fails", think="what if no token is padding?")
+class MaskRequired(_Shared):
+    def forward(self, hidden, attention_mask):
+        for _ in range(self.times):
+            hidden = self.layer(hidden, attention_mask)
+        return hidden
+
+
+@SharedEncoder.mistake("the input added in each run", think="where is the residual: here or inside the layer?")
+class ResidualAround(_Shared):
+    def forward(self, hidden, attention_mask=None):
+        for _ in range(self.times):
+            hidden = hidden + self.layer(hidden, attention_mask)
+        return hidden
+
+
+@SharedEncoder.mistake("a new layer in each run, made in forward", think="how many times does ALBERT call make_layer?")
+class MadeAnew(nn.Module):
+    def __init__(self, make_layer, times):
+        super().__init__()
+        self.make_layer, self.times = make_layer, times
+
+    def forward(self, hidden, attention_mask=None):
+        for _ in range(self.times):
+            hidden = self.make_layer()(hidden, attention_mask)
+        return hidden
+
+
+@SharedEncoder.mistake(
+    "a second layer, made and never run", think="what does parameters() find of a layer nobody calls?"
+)
+class ASpareLayer(nn.Module):
+    def __init__(self, make_layer, times):
+        super().__init__()
+        self.layer, self.spare, self.times = make_layer(), make_layer(), times
+
+    def forward(self, hidden, attention_mask=None):
+        for _ in range(self.times):
+            hidden = self.layer(hidden, attention_mask)
+        return hidden
+
+
 # ---------------------------------------------------------------- 11.4 counting
 
 
@@ -337,7 +491,7 @@ def wide_embeddings(vocab, width, inner, layers, embedding, shared):
 
 
 @count_masked_lm.mistake(
-    "2 · embedding numbers too few: no segments, or one LayerNorm of the two forgotten",
+    "2 · embedding numbers too few: no segments, one LayerNorm of the two forgotten, or only the γ of both",
     think="which three tables are summed, and where do LayerNorms stand outside of the layers?",
 )
 def no_segments(vocab, width, inner, layers, embedding, shared):
@@ -347,6 +501,49 @@ def no_segments(vocab, width, inner, layers, embedding, shared):
 @count_masked_lm.mistake("no positions", think="which three tables are summed?")
 def no_positions(vocab, width, inner, layers, embedding, shared):
     return _count(vocab, width, inner, layers, embedding, shared, rest=-512 * embedding)
+
+
+@count_masked_lm.mistake("a pooler counted too", think="who reads the pooled [CLS] here: does the list have it?")
+def with_pooler(vocab, width, inner, layers, embedding, shared):
+    return _count(vocab, width, inner, layers, embedding, shared, rest=width * width + width)
+
+
+@count_masked_lm.mistake(
+    "the head's linear layer forgotten", think="what makes `embedding` numbers of `width` numbers?"
+)
+def no_transform(vocab, width, inner, layers, embedding, shared):
+    return _count(vocab, width, inner, layers, embedding, shared, rest=-(width * embedding + embedding))
+
+
+@count_masked_lm.mistake(
+    "embedding numbers too few: one segment, or a head without a bias",
+    think="how many segments are there, and what has a linear layer besides its matrix?",
+)
+def no_head_bias(vocab, width, inner, layers, embedding, shared):
+    return _count(vocab, width, inner, layers, embedding, shared, rest=-embedding)
+
+
+@count_masked_lm.mistake("a head as wide as the model", think="how many numbers does the word table have a piece?")
+def wide_head(vocab, width, inner, layers, embedding, shared):
+    rest = width * width + width + 2 * width - (width * embedding + embedding + 2 * embedding)
+    return _count(vocab, width, inner, layers, embedding, shared, rest=rest)
+
+
+@count_masked_lm.mistake("a widening matrix without a bias", think="what has a linear layer besides its matrix?")
+def widened_without_bias(vocab, width, inner, layers, embedding, shared):
+    return _count(vocab, width, inner, layers, embedding, shared, widen=embedding * width * (embedding != width))
+
+
+@count_masked_lm.mistake(
+    "one LayerNorm in a layer, or only the γ of both", think="after which two steps does one stand?"
+)
+def one_norm(vocab, width, inner, layers, embedding, shared):
+    return _count(vocab, width, inner, layers, embedding, shared, layer_extra=-2 * width)
+
+
+@count_masked_lm.mistake("a float", think="can a model have half a parameter? What does / return?")
+def as_a_float(vocab, width, inner, layers, embedding, shared):
+    return float(_count(vocab, width, inner, layers, embedding, shared))
 
 
 # ---------------------------------------------------------------- 11.5 sentence order
@@ -415,6 +612,49 @@ def not_joined(sentences, cut, swapped):
 def cut_too_late(sentences, cut, swapped):
     a, b = _join(sentences[: cut + 1]), _join(sentences[cut + 1 :])
     return (b, a, 1) if swapped else (a, b, 0)
+
+
+@sentence_order_pair.mistake("cut one sentence too early", think="how many sentences are in sentences[:cut]?")
+def cut_too_early(sentences, cut, swapped):
+    a, b = _join(sentences[: cut - 1]), _join(sentences[cut - 1 :])
+    return (b, a, 1) if swapped else (a, b, 0)
+
+
+@sentence_order_pair.mistake(
+    "a = b, then b = a: both are the second segment", think="what is left in a when b is filled from it?"
+)
+def lost_on_the_way(sentences, cut, swapped):
+    a, b = _join(sentences[:cut]), _join(sentences[cut:])
+    return (b, b, 1) if swapped else (a, b, 0)
+
+
+@sentence_order_pair.mistake("True and False as labels, not 1 and 0", think="which type do labels have in a batch?")
+def bool_labels(sentences, cut, swapped):
+    a, b = _join(sentences[:cut]), _join(sentences[cut:])
+    return (b, a, True) if swapped else (a, b, False)
+
+
+@sentence_order_pair.mistake("[SEP] put in as well", think="who adds the special tokens (unit 02)?")
+def with_separators(sentences, cut, swapped):
+    a, b = [*_join(sentences[:cut]), "[SEP]"], [*_join(sentences[cut:]), "[SEP]"]
+    return (b, a, 1) if swapped else (a, b, 0)
+
+
+@sentence_order_pair.mistake("swapped by a coin, not by the argument", think="who tosses the coin: you, or the caller?")
+def own_coin(sentences, cut, swapped):
+    a, b = _join(sentences[:cut]), _join(sentences[cut:])
+    return (b, a, 1) if random.random() < 0.5 else (a, b, 0)
+
+
+@sentence_order_pair.mistake("swapped where it should be in order, and in order where swapped", think="what is True?")
+def swap_turned_round(sentences, cut, swapped):
+    a, b = _join(sentences[:cut]), _join(sentences[cut:])
+    return (a, b, 1) if swapped else (b, a, 0)
+
+
+@sentence_order_pair.mistake("always swapped", think="what is the argument swapped for?")
+def always_swapped(sentences, cut, swapped):
+    return _join(sentences[cut:]), _join(sentences[:cut]), 1
 
 
 # ---------------------------------------------------------------- 11.6 distillation
@@ -580,6 +820,124 @@ def student_detached(student_logits, teacher_logits, labels, student_hidden, tea
     return _soft(student_logits, teacher_logits, T), _hard(student_logits, labels), apart
 
 
+@distillation_loss.mistake("only the student's logits divided by T", think="are the two compared at one temperature?")
+def student_only(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    p = teacher_logits.detach().softmax(-1)
+    soft = F.kl_div((student_logits / T).log_softmax(-1), p, reduction="batchmean") * T * T
+    return soft, _hard(student_logits, labels), _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake(
+    "the softmax over the rows, not over the pieces", think="what adds up to 1: the answers to…?"
+)
+def softmax_over_rows(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    p, q = (teacher_logits.detach() / T).softmax(0), (student_logits / T).log_softmax(0)
+    soft = F.kl_div(q, p, reduction="batchmean") * T * T
+    return soft, _hard(student_logits, labels), _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake(
+    "log-probabilities as kl_div's second argument, whose logarithm it takes itself: NaN",
+    think="which of the two does F.kl_div want as a logarithm?",
+)
+def log_of_a_log(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    p, q = (teacher_logits.detach() / T).log_softmax(-1), (student_logits / T).log_softmax(-1)
+    soft = F.kl_div(q, p, reduction="batchmean") * T * T
+    return soft, _hard(student_logits, labels), _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake(
+    "the soft loss on the rows with a label only", think="can a teacher be asked where nobody knows the right answer?"
+)
+def soft_with_labels_only(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    asked = labels != -100
+    soft = _soft(student_logits[asked], teacher_logits[asked], T)
+    return soft, _hard(student_logits, labels), _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake("the soft loss detached from the student", think="which of the two models should change?")
+def soft_detached(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    soft = _soft(student_logits.detach(), teacher_logits, T)
+    return soft, _hard(student_logits, labels), _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake("a softmax before the cross-entropy", think="what does F.cross_entropy do with its scores?")
+def softmax_twice(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    hard = _hard(student_logits.softmax(-1), labels)
+    return _soft(student_logits, teacher_logits, T), hard, _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake("nll_loss on raw scores", think="what does F.nll_loss want: scores, or log-probabilities?")
+def raw_nll(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    hard = F.nll_loss(student_logits, labels)
+    return _soft(student_logits, teacher_logits, T), hard, _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake("the teacher's scores compared with the labels", think="who is to learn the right words?")
+def teachers_hard_loss(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    hard = _hard(teacher_logits.detach(), labels)
+    return _soft(student_logits, teacher_logits, T), hard, _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake("the teacher's best guess taken for the label", think="what is the argument labels for?")
+def teachers_guess(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    hard = _hard(student_logits, teacher_logits.argmax(-1))
+    return _soft(student_logits, teacher_logits, T), hard, _cosine(student_hidden, teacher_hidden, attention_mask)
+
+
+@distillation_loss.mistake(
+    "the mask not made bool: x[0 and 1] takes texts 0 and 1, not tokens", think="what does x[a tensor of 0 and 1] take?"
+)
+def mask_as_numbers(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    near = F.cosine_similarity(student_hidden[attention_mask], teacher_hidden.detach()[attention_mask], dim=-1)
+    return _soft(student_logits, teacher_logits, T), _hard(student_logits, labels), (1 - near).mean()
+
+
+@distillation_loss.mistake("the mask inverted: padding compared", think="is 1 a real token, or padding?")
+def mask_inverted(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    apart = _cosine(student_hidden, teacher_hidden, 1 - attention_mask)
+    return _soft(student_logits, teacher_logits, T), _hard(student_logits, labels), apart
+
+
+@distillation_loss.mistake("a mean of the texts' means", think="should a token of a short text count more?")
+def cosine_by_text(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    texts = zip(student_hidden, teacher_hidden, attention_mask, strict=True)
+    apart = torch.stack([_cosine(*text) for text in texts]).mean()
+    return _soft(student_logits, teacher_logits, T), _hard(student_logits, labels), apart
+
+
+@distillation_loss.mistake("all tokens laid end to end, one cosine", think="how many angles are there: one a token?")
+def one_long_vector(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    x, y = (hidden[attention_mask.bool()].flatten() for hidden in (student_hidden, teacher_hidden.detach()))
+    apart = 1 - F.cosine_similarity(x, y, dim=0)
+    return _soft(student_logits, teacher_logits, T), _hard(student_logits, labels), apart
+
+
+@distillation_loss.mistake("only [CLS] compared", think="has the teacher one vector a text, or one a token?")
+def cosine_of_cls(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    apart = _cosine(student_hidden[:, :1], teacher_hidden[:, :1], attention_mask[:, :1])
+    return _soft(student_logits, teacher_logits, T), _hard(student_logits, labels), apart
+
+
+@distillation_loss.mistake("a product without dividing by the lengths", think="does length matter here?")
+def dot_product(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    near = (student_hidden * teacher_hidden.detach()).sum(-1)
+    apart = (1 - near)[attention_mask.bool()].mean()
+    return _soft(student_logits, teacher_logits, T), _hard(student_logits, labels), apart
+
+
+@distillation_loss.mistake("the cosines added up, not averaged", think="should a longer text weigh more?")
+def cosine_summed(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    apart = _cosine(student_hidden, teacher_hidden, attention_mask) * attention_mask.sum()
+    return _soft(student_logits, teacher_logits, T), _hard(student_logits, labels), apart
+
+
+@distillation_loss.mistake("one sum instead of three losses", think="who weighs the three: you, or the caller?")
+def one_sum(student_logits, teacher_logits, labels, student_hidden, teacher_hidden, attention_mask, T):
+    apart = _cosine(student_hidden, teacher_hidden, attention_mask)
+    return _soft(student_logits, teacher_logits, T) + _hard(student_logits, labels) + apart
+
+
 # ---------------------------------------------------------------- 11.7 half of the teacher
 
 
@@ -641,6 +999,83 @@ def replaced_everywhere(state):
             new = name.replace(str(number), str(number // 2)) if name.startswith("layers.") else name
             student[new] = tensor.clone()
     return student
+
+
+@student_from_teacher.mistake(
+    "the number exchanged wherever it stands between two dots: replace", think="what becomes of layers.2.parts.2.bias?"
+)
+def replaced_between_dots(state):
+    student = {}
+    for name, tensor in state.items():
+        number = int(name.split(".")[1]) if name.startswith("layers.") else 0
+        if number % 2 == 0:
+            new = name.replace(f".{number}.", f".{number // 2}.") if name.startswith("layers.") else name
+            student[new] = tensor.clone()
+    return student
+
+
+@student_from_teacher.mistake(
+    "every number of the name halved", think="which of the numbers in layers.2.norm2 counts the layers?"
+)
+def all_numbers_halved(state):
+    student = {}
+    for name, tensor in state.items():
+        if not name.startswith("layers."):
+            student[name] = tensor.clone()
+        elif int(name.split(".")[1]) % 2 == 0:
+            student[re.sub(r"\d+", lambda found: str(int(found[0]) // 2), name)] = tensor.clone()
+    return student
+
+
+@student_from_teacher.mistake(
+    "all layers written under half their number: 1, 3, 5 … win", think="what happens to layer 1's tensors?"
+)
+def odd_overwrite_even(state):
+    names = sorted(state, key=lambda name: int(name.split(".")[1]) if name.startswith("layers.") else -1)
+    student = {}
+    for name in names:
+        words = name.split(".")
+        if words[0] == "layers":
+            words[1] = str(int(words[1]) // 2)
+        student[".".join(words)] = state[name].clone()
+    return student
+
+
+@student_from_teacher.mistake("the new number is a float: layers.1.0", think="what does 2 / 2 give, and what 2 // 2?")
+def divided_with_a_slash(state):
+    student = {}
+    for name, tensor in state.items():
+        words = name.split(".")
+        if words[0] == "layers" and int(words[1]) % 2:
+            continue
+        if words[0] == "layers":
+            words[1] = str(int(words[1]) / 2)
+        student[".".join(words)] = tensor.clone()
+    return student
+
+
+@student_from_teacher.mistake(
+    "the layers taken in the order of the alphabet: 0, 1, 10, 11, 2 …", think="does “10” come before “2”?"
+)
+def layers_by_alphabet(state):
+    kept = sorted({name.split(".")[1] for name in state if name.startswith("layers.")})[::2]
+    return _taken(state, [int(number) for number in kept])
+
+
+@student_from_teacher.mistake("every third layer", think="how deep is a student of half the depth?")
+def every_third(state):
+    return _taken(state, list(range(0, _depth(state), 3)))
+
+
+@student_from_teacher.mistake(
+    'startswith("layers") without the dot', think="is layers_scale.weight a tensor of some layer?"
+)
+def without_the_dot(state):
+    return {
+        name: tensor
+        for name, tensor in _taken(state, list(range(0, _depth(state), 2))).items()
+        if name.startswith("layers.") or not name.startswith("layers")
+    }
 
 
 @student_from_teacher.mistake("only the layers copied", think="with which words would the student start?")

@@ -229,15 +229,15 @@ def test_the_table_as_json(capsys):
     right = [row for row in rows if row["kind"] == "alternative"]
     assert all(row["rejected"] is True and row["named"] is True and row["accepted"] is None for row in wrong)
     assert all(row["rejected"] is None and row["named"] is None and row["accepted"] is True for row in right)
-    assert len(wrong) == 6
+    assert len(wrong) == 11
     assert len(right) == 4
 
 
 def test_the_table_for_people_and_its_exit_status(capsys, monkeypatch):
     assert mistakes.main("00") == 0
-    assert "10 of 10 as they should be" in capsys.readouterr().out
+    assert "15 of 15 as they should be" in capsys.readouterr().out
     exercise = checks.find("00", "count_words")
     hole = {"right_after_all": replace(exercise.mistakes["counts_spaces"], function=lambda s: len(s.split()))}
     monkeypatch.setattr(exercise, "mistakes", exercise.mistakes | hole)
     assert mistakes.main("00") == 1
-    assert "10 of 11" in capsys.readouterr().out
+    assert "15 of 16" in capsys.readouterr().out

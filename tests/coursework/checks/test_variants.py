@@ -6,6 +6,7 @@ import transformers
 from bert_minimal import BertConfig, variants
 from bert_minimal.heads import MaskedLM
 from coursework.checks import variants as unit
+from coursework.checks.engine import run_variant
 
 
 def test_positions_are_those_of_transformers():
@@ -58,3 +59,18 @@ def test_soft_loss_has_a_gradient_that_temperature_does_not_shrink():
         unit._distillation_loss(leaf, wanted, labels, hidden, hidden, mask, T)[0].backward()
         norms.append(float(leaf.grad.norm()))
     assert max(norms) / min(norms) < 1.05
+
+
+def test_no_odd_form_ends_the_judge():
+    """Where lengths and keys are judged by the check itself, anything may stand in them."""
+    row = torch.zeros(2)
+    for exercise, odd in (
+        (
+            unit.sentence_order_pair,
+            ([], (None, None), ([1], [2], None), ([[1]], None, "in order"), ([row], [row], row)),
+        ),
+        (unit.student_from_teacher, ({"layers.up_weight": [1]}, {"layers.x.up_weight": row, "layers.": row}, {1: row})),
+    ):
+        for value in odd:
+            run = run_variant(exercise.name, lambda *given, value=value: value)
+            assert not exercise.verdict(run, seed=1).passed
